@@ -1,0 +1,41 @@
+/*
+ * symbols.h - addresses become names: function, file, line, inlined frames.
+ *
+ * Done once for each distinct (module, address), from .symtab/.dynsym (sorted and swept, because
+ * dwfl_module_addrinfo scans linearly), DWARF lines and inlined frames through libdw, and
+ * /tmp/perf-PID.map names for JIT code. Nothing is resolved before it is asked for, but
+ * symbols_prepare() takes all addresses at once, which is the fast way.
+ */
+#ifndef SYMBOLS_H
+#define SYMBOLS_H
+
+#include "session.h"
+
+struct symbols;
+
+/* One source frame. An address has one or more: innermost (inlined) first, the real function last. */
+struct frame {
+	const char *function;           /* demangled; "libfoo.so+0x1234" if nobody knows */
+	const char *linkage;            /* as in the symbol table, may equal function */
+	const char *file;               /* NULL if unknown */
+	u32 line;                       /* 0 if unknown */
+	bool named;                     /* function came from a symbol, debug info or a JIT map */
+	bool internal;                  /* of libc, libstdc++, ld.so, an allocator or mlprof: not whose memory it is */
+};
+
+struct frames {
+	const struct frame *at;
+	u32 count;
+	const struct module *module;    /* NULL: none or JIT */
+	u64 rel_pc;                     /* address of the call in the file's own terms */
+};
+
+struct symbols *symbols_new(bool debuginfod);
+void symbols_prepare(struct symbols *y, const struct process *p, const u32 *nodes, u32 count);  /* and their parents */
+struct frames symbols_frames(struct symbols *y, const struct process *p, u32 node);
+/* The first frame outside libc, libstdc++ and allocator internals, walking outwards; never NULL. */
+const struct frame *symbols_owner(struct symbols *y, const struct process *p, u32 node, const struct module **module);
+u64 symbols_unnamed(const struct symbols *y);    /* distinct addresses that stayed without a name */
+void symbols_free(struct symbols *y);
+
+#endif
