@@ -1,0 +1,30 @@
+/* command.c - the table of verbs. */
+#include "command.h"
+#include "util/say.h"
+
+#include <string.h>
+
+const struct command *const commands[] = {
+	&cmd_help,
+	NULL
+};
+
+const struct command *command_find(const char *name)
+{
+	const char *names[sizeof commands / sizeof commands[0]] = { 0 };
+	int count = 0;
+
+	for (const struct command *const *c = commands; *c; c++) {
+		if (!strcmp((*c)->name, name))
+			return *c;
+		if (!(*c)->hidden)
+			names[count++] = (*c)->name;
+	}
+	const char *meant = nearest(name, names);
+
+	if (meant)
+		say("unknown command '%s'; did you mean '%s'?", name, meant);
+	else
+		say("unknown command '%s'; 'mlprof --help' lists them", name);
+	return NULL;
+}

@@ -1,0 +1,19 @@
+/*
+ * settings.h - the options of a recording. settings.c has the one table of them.
+ */
+#ifndef SETTINGS_H
+#define SETTINGS_H
+
+#include "option.h"
+
+struct settings {
+	const char *output, *raw;       /* NULL: default name; no raw stream */
+	u64 large;
+	u32 stacks, follow, on_full;    /* as in struct control */
+	u32 sample_ms, wait_ms;
+	bool quiet, json, debuginfod, check_stacks;
+};
+
+extern const struct option_row settings_rows[];
+
+#endif

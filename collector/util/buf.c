@@ -1,0 +1,83 @@
+/* buf.c - text that grows. */
+#include "buf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool reserve(struct buf *b, size_t more)
+{
+	size_t need = b->used + more + 1;
+
+	if (b->failed || need <= b->room)
+		return !b->failed;
+	size_t room = need * 2;
+	char *at = realloc(b->at, room);
+
+	b->failed = !at;
+	if (at) {
+		b->at = at;
+		b->room = room;
+	}
+	return at;
+}
+
+void buf_add(struct buf *b, const char *bytes, size_t count)
+{
+	if (!reserve(b, count))
+		return;
+	memcpy(b->at + b->used, bytes, count);
+	b->used += count;
+	b->at[b->used] = 0;
+}
+
+void buf_text(struct buf *b, const char *text)
+{
+	buf_add(b, text, strlen(text));
+}
+
+void buf_char(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
+void buf_repeat(struct buf *b, char c, int times)
+{
+	while (times-- > 0)
+		buf_char(b, c);
+}
+
+void buf_print(struct buf *b, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int count = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (count < 0 || !reserve(b, count))
+		return;
+	va_start(args, format);
+	vsnprintf(b->at + b->used, count + 1, format, args);
+	va_end(args);
+	b->used += count;
+}
+
+int buf_write(const struct buf *b, int fd)
+{
+	for (size_t done = 0; done < b->used;) {
+		ssize_t n = write(fd, b->at + done, b->used - done);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? n : 0;
+	}
+	return b->failed ? -ENOMEM : 0;
+}
+
+void buf_release(struct buf *b)
+{
+	free(b->at);
+	*b = (struct buf){ 0 };
+}
