@@ -236,6 +236,15 @@ static bool take_letters(struct words *w, const char *word)
 	return true;
 }
 
+enum { GOOD, WRONG = -1, HELP = -2 };
+
+static int take_word(struct words *w, const char *word)
+{
+	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+		return HELP;
+	return (word[1] == '-' ? take_long(w, word) : take_letters(w, word)) ? GOOD : WRONG;
+}
+
 int option_arguments(const struct option_row *rows, void *settings, const char *command, int argc, char **argv)
 {
 	struct words w = { argc, 1, argv, command, rows, settings };
@@ -248,12 +257,34 @@ int option_arguments(const struct option_row *rows, void *settings, const char *
 		w.next++;
 		if (!strcmp(word, "--"))
 			return w.next;
-		if (!strcmp(word, "--help") || !strcmp(word, "-h"))
-			return -2;
-		if (!(word[1] == '-' ? take_long(&w, word) : take_letters(&w, word)))
-			return -1;
+		int result = take_word(&w, word);
+
+		if (result)
+			return result;
 	}
 	return w.next;
+}
+
+int option_anywhere(const struct option_row *rows, void *settings, const char *command, int *argc, char **argv)
+{
+	int kept = 1, at = 1;
+
+	while (at < *argc) {
+		int more = option_arguments(rows, settings, command, *argc - at + 1, argv + at - 1);
+
+		if (more < 0)
+			return more;
+		bool dashes = more > 1 && !strcmp(argv[at + more - 2], "--");
+
+		at += more - 1;
+		do {
+			if (at < *argc)
+				argv[kept++] = argv[at++];
+		} while (dashes && at < *argc);
+	}
+	*argc = kept;
+	argv[kept] = NULL;
+	return GOOD;
 }
 
 /* ---- what was chosen --------------------------------------------------------------- */

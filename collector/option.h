@@ -49,6 +49,9 @@ bool option_environment(const struct option_row *rows, void *settings);
  * something was wrong and said, or -2 when --help was asked for.
  */
 int option_arguments(const struct option_row *rows, void *settings, const char *command, int argc, char **argv);
+/* For commands whose options and words may come in any order: takes the options out of argv, leaving argv[0] and
+ * the words. 0, or -1 and -2 as above. */
+int option_anywhere(const struct option_row *rows, void *settings, const char *command, int *argc, char **argv);
 
 /* "name=value" of the rows marked OPTION_RECORDED whose value is not the preset. NULL at the end; the caller frees
  * the list and each text. */

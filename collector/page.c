@@ -2,6 +2,7 @@
  * page.c - help texts, man page parts and completions from the tables.
  */
 #include "page.h"
+#include "util/say.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -111,6 +112,17 @@ void page_help(struct buf *b, const struct command *c)
 	if (c->examples)
 		buf_print(b, "%sExamples:\n", any ? "\n" : "");
 	example_lines(b, c, plain_example);
+}
+
+int page_show(const struct command *c)
+{
+	struct buf b = { 0 };
+
+	page_help(&b, c);
+	int error = buf_write(&b, 1);
+
+	buf_release(&b);
+	return error ? EXIT_USAGE : 0;
 }
 
 void page_overview(struct buf *b)

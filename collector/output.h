@@ -1,0 +1,39 @@
+/*
+ * output.h - the files that a recording leaves.
+ *
+ *   X.perfetto-trace     begun under a hidden name in the same directory, renamed when the program has really
+ *                        started, appended to from then on: a failed start destroys nothing, a killed collector
+ *                        leaves a valid prefix under the final name
+ *   raw stream           likewise
+ *   X.summary.txt .json  written whole under a hidden name, then renamed
+ */
+#ifndef OUTPUT_H
+#define OUTPUT_H
+
+#include "settings.h"
+#include "write/writer.h"
+
+struct output_file {
+	char *name;             /* final; NULL: not wanted */
+	char *now;              /* where it is at this moment */
+};
+
+struct output {
+	struct output_file trace, raw;
+	bool in_place;          /* the trace goes to a device: no renaming, no files beside it */
+	struct perfetto *writer;
+	struct listener listener;
+};
+
+/* False: cannot be, and the reason was said. `program` and `pid` make the default name. */
+bool output_open(struct output *o, const struct settings *set, const char *program, int pid);
+void output_settle(struct output *o);           /* the program runs: final names from here on */
+void output_discard(struct output *o);          /* it does not: leave no trace */
+
+/*
+ * The session is complete: finishes the trace, writes the summaries and shows one of them as the settings say
+ * (text on stderr; JSON on stdout). What cannot be written is said; 0, or the -errno of the first such thing.
+ */
+int output_finish(struct output *o, const struct settings *set, struct session *s);
+
+#endif

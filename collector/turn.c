@@ -1,0 +1,70 @@
+/* turn.c - what `run` and `collect` have in common. */
+#include "turn.h"
+#include "util/say.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { PRIORITY = -10 };        /* a reader that gets no turn makes the program wait */
+
+static void free_list(char **list)
+{
+	for (char **text = list; text && *text; text++)
+		free(*text);
+	free(list);
+}
+
+struct recording *turn_open(const struct settings *set, char *const *command, const char *library,
+			    const struct output *output, bool bare)
+{
+	char **options = option_changed(settings_rows, set), why[512] = "";
+	struct recording_setup setup = {
+		.command = command,
+		.large = set->large,
+		.stacks = set->stacks,
+		.on_full = set->on_full,
+		.follow = set->follow,
+		.check_stacks = set->check_stacks,
+		.sample_ms = set->sample_ms,
+		.bare = bare,
+		.library = library,
+		.trace = output->trace.name,
+		.raw = output->raw.now,
+		.options = (const char *const *)options,
+		.listener = &output->listener,
+	};
+	struct recording *r = NULL;
+	int error = recording_open(&r, &setup, why, sizeof why);
+
+	free_list(options);
+	if (!error)
+		return r;
+	say("%s: %s", *why ? why : "cannot record", strerror(-error));
+	return NULL;
+}
+
+void turn_own_limits(void)
+{
+	struct rlimit files;
+
+	setpriority(PRIO_PROCESS, 0, PRIORITY);         /* refused to most users: then we do without */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+u64 turn_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000ull + t.tv_nsec / 1000000;
+}
+
+int turn_least(int a_ms, int b_ms)
+{
+	return a_ms < 0 ? b_ms : b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
+}

@@ -1,0 +1,17 @@
+/*
+ * turn.h - what `run` and `collect` have in common: opening a recording and waiting in turns.
+ */
+#ifndef TURN_H
+#define TURN_H
+
+#include "output.h"
+#include "record.h"
+
+/* NULL: it could not be, and that was said. */
+struct recording *turn_open(const struct settings *set, char *const *command, const char *library,
+			    const struct output *output, bool bare);
+void turn_own_limits(void);             /* priority and descriptors of the collector; not for the program */
+u64 turn_now_ms(void);
+int turn_least(int a_ms, int b_ms);     /* of two poll() times, where -1 is for ever */
+
+#endif

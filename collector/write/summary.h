@@ -1,0 +1,31 @@
+/*
+ * summary.h - what the two summaries, text and JSON, both have to work out.
+ */
+#ifndef SUMMARY_H
+#define SUMMARY_H
+
+#include "writer.h"
+
+/* The last image of the program that was started: it may have become another by exec. NULL: none was seen. */
+const struct process *summary_last_image(const struct session *s);
+
+u64 summary_duration_ns(const struct session *s, u64 from, u64 to);     /* of two stamps; 0 if they are out of order */
+double summary_seconds(const struct session *s);                        /* the whole run; more than 0 */
+
+/* Bytes of a scope's peak by pool: malloc and anonymous mappings. */
+struct summary_parts { i64 malloc, mmap; };
+struct summary_parts summary_parts(const struct scope *scope);
+
+/*
+ * Time spent in the hooks of all threads, estimated: the records taken and the stacks that were not in a cache,
+ * each by what it costs on a current machine, and the time spent waiting for the collector, which is measured.
+ */
+u64 summary_hook_ns(const struct session *s);
+u64 summary_waited_ns(const struct session *s);
+u64 summary_peak_rss(const struct session *s);          /* largest of any process */
+
+const char *summary_last_part(const char *path);
+/* "function" of any exit: how a process ended, in words. */
+void summary_end(const struct process *p, char *text, size_t size);
+
+#endif

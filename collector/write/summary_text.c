@@ -1,0 +1,455 @@
+/*
+ * summary_text.c - the summary for people: how much, when, whose, on about one screen.
+ *
+ *   command, duration, exit
+ *   Peak       bytes, when, which part is malloc
+ *   Held by    a table of owners; under each the way to its largest stack
+ *   Pools      malloc, mmap, file mappings
+ *   Processes  if there is more than one
+ *   Totals     allocations, live at exit
+ *   Missing    only what is not zero, with what to do
+ */
+#include "summary.h"
+#include "util/buf.h"
+#include "util/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	OWNERS_MAX = 8,         /* rows of the table */
+	FRAMES_MAX = 5,         /* lines under each */
+	HOLDERS_MAX = 1000,     /* stacks looked at to find the owners; the rest is small */
+	POOLS_MAX = 6,
+	PROCESSES_MAX = 12,
+	NOTICES_MAX = 12,
+	COMMAND_MAX = 200,
+	FIRST_COLUMN = 16,
+	OWNER_COLUMN = 46,
+};
+
+struct text {
+	struct buf b;
+	const struct session *s;
+	struct symbols *y;
+	bool colour;
+};
+
+enum tone { PLAIN, BOLD, DIM, RED };
+
+static void tone(struct text *t, enum tone which)
+{
+	static const char *const code[] = { "\033[0m", "\033[1m", "\033[2m", "\033[31m" };
+
+	if (t->colour)
+		buf_text(&t->b, code[which]);
+}
+
+static void toned(struct text *t, enum tone which, const char *text)
+{
+	tone(t, which);
+	buf_text(&t->b, text);
+	tone(t, PLAIN);
+}
+
+/* "Peak       ": the name of a section fills the first column. */
+static void heading(struct text *t, const char *name)
+{
+	toned(t, BOLD, name);
+	buf_repeat(&t->b, ' ', 11 - (int)strlen(name));
+}
+
+/* The name of a table, with the heading of its first column above the end of that column. */
+static void table(struct text *t, const char *name, const char *first, const char *others)
+{
+	toned(t, BOLD, name);
+	buf_repeat(&t->b, ' ', FIRST_COLUMN - (int)strlen(name) - (int)strlen(first));
+	buf_print(&t->b, "%s%s\n", first, others);
+}
+
+static const char *since_start(const struct text *t, u64 ticks)
+{
+	return units_time(summary_duration_ns(t->s, t->s->start, ticks));
+}
+
+/* ---- head -------------------------------------------------------------------------- */
+
+/* Bytes of a program: no control character may reach the terminal. */
+static void safe(struct buf *b, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		buf_char(b, (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
+}
+
+static void argument(struct buf *b, const char *text, size_t length)
+{
+	bool plain = length && strcspn(text, " \t\n'\"\\$&|;<>()*?#`!") >= length;
+
+	if (plain) {
+		safe(b, text, length);
+		return;
+	}
+	buf_char(b, '\'');
+	safe(b, text, length);
+	buf_char(b, '\'');
+}
+
+static void command_line(struct text *t)
+{
+	const struct session *s = t->s;
+	size_t start = t->b.used;
+
+	for (u32 at = 0; s->command && at < s->command_bytes && t->b.used - start < COMMAND_MAX;) {
+		size_t length = strnlen(s->command + at, s->command_bytes - at);
+
+		if (at)
+			buf_char(&t->b, ' ');
+		argument(&t->b, s->command + at, length < COMMAND_MAX ? length : COMMAND_MAX);
+		at += length + 1;
+		if (at < s->command_bytes && t->b.used - start >= COMMAND_MAX)
+			buf_text(&t->b, " ...");
+	}
+	buf_char(&t->b, '\n');
+}
+
+static void head(struct text *t)
+{
+	const struct process *last = summary_last_image(t->s);
+	char end[256] = "it sent no record: libmlprof.so was not loaded";
+
+	heading(t, "mlprof");
+	command_line(t);
+	if (last)
+		summary_end(last, end, sizeof end);
+	buf_print(&t->b, "           %s, ", units_time(summary_duration_ns(t->s, t->s->start, t->s->end)));
+	toned(t, last && last->died == DIED_SIGNAL ? RED : PLAIN, end);
+	if (t->s->processes > 1)
+		buf_print(&t->b, ", %u processes", t->s->processes);
+	buf_text(&t->b, "\n\n");
+}
+
+/* ---- peak -------------------------------------------------------------------------- */
+
+static void peak(struct text *t)
+{
+	const struct scope *total = &t->s->total;
+	struct summary_parts parts = summary_parts(total);
+	u64 rss = summary_peak_rss(t->s);
+
+	heading(t, "Peak");
+	toned(t, BOLD, units_bytes(total->peak));
+	buf_print(&t->b, " at %s: malloc %s, mmap %s", since_start(t, total->peak_ticks), units_bytes(parts.malloc),
+		  units_bytes(parts.mmap));
+	if (rss)
+		buf_print(&t->b, "; highest RSS %s", units_bytes(rss));
+	buf_text(&t->b, "\n\n");
+}
+
+/* All stacks of one owner in one pool. */
+struct owner {
+	const struct frame *frame;
+	const struct module *module;
+	const struct holder *largest;
+	u32 pool, stacks;
+	i64 bytes, blocks;
+};
+
+struct owners {
+	struct owner *at;
+	u32 count;
+};
+
+static bool same_owner(const struct owner *o, const struct frame *f, const struct module *m, u32 pool)
+{
+	if (o->pool != pool || !o->frame != !f)
+		return false;
+	if (!f)
+		return true;
+	return !strcmp(o->frame->function, f->function) &&
+		!strcmp(o->module ? o->module->path : "", m ? m->path : "");
+}
+
+static void add_holder(struct owners *all, struct text *t, const struct holder *h)
+{
+	const struct module *module = NULL;
+	const struct frame *frame = h->node ? symbols_owner(t->y, t->s->process[h->process], h->node, &module) : NULL;
+	u32 i = 0;
+
+	while (i < all->count && !same_owner(&all->at[i], frame, module, h->pool))
+		i++;
+	struct owner *o = &all->at[i];
+
+	if (i == all->count) {
+		*o = (struct owner){ .frame = frame, .module = module, .largest = h, .pool = h->pool };
+		all->count++;
+	}
+	o->bytes += h->bytes;
+	o->blocks += h->blocks;
+	o->stacks++;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	const struct owner *x = a, *y = b;
+
+	return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
+}
+
+static void frame_line(struct text *t, const struct frames *all, u32 i)
+{
+	const struct frame *f = &all->at[i];
+
+	buf_repeat(&t->b, ' ', OWNER_COLUMN + 2);
+	safe(&t->b, f->function, strlen(f->function));
+	if (i + 1 < all->count)
+		buf_text(&t->b, " (inlined)");
+	tone(t, DIM);
+	if (f->file && f->line)
+		buf_print(&t->b, "  %s:%u", summary_last_part(f->file), f->line);
+	else if (all->module && f->named)
+		buf_print(&t->b, "  %s", summary_last_part(all->module->path));
+	tone(t, PLAIN);
+	buf_char(&t->b, '\n');
+}
+
+/* From the owner outwards: what lies inside it is the allocator's business. */
+static void way_to(struct text *t, const struct holder *h)
+{
+	const struct process *p = t->s->process[h->process];
+	u32 lines = 0, hidden = 0;
+	bool outside = false;
+
+	for (u32 node = h->node, depth = 0; node && node < p->nodes && depth < 512; depth++) {
+		struct frames all = symbols_frames(t->y, p, node);
+
+		for (u32 i = 0; i < all.count; i++) {
+			outside |= !all.at[i].internal;
+			if (outside && lines < FRAMES_MAX)
+				frame_line(t, &all, i), lines++;
+			else
+				hidden += outside;
+		}
+		node = p->node[node].parent;
+	}
+	if (hidden) {
+		tone(t, DIM);
+		buf_print(&t->b, "%*s... %u more\n", OWNER_COLUMN + 2, "", hidden);
+		tone(t, PLAIN);
+	}
+}
+
+static void owner_row(struct text *t, const struct owner *o)
+{
+	buf_print(&t->b, "%*s %8s %10s  %-6s  ", FIRST_COLUMN, units_bytes(o->bytes),
+		  units_percent(o->bytes, t->s->total.peak), units_count(o->blocks), o->pool == POOL_MALLOC ? "malloc" : "mmap");
+	toned(t, BOLD, o->frame ? o->frame->function : "(no stack)");
+	if (o->module)
+		buf_print(&t->b, "  [%s]", summary_last_part(o->module->path));
+	if (o->stacks > 1)
+		buf_print(&t->b, "  %u stacks, the largest:", o->stacks);
+	buf_char(&t->b, '\n');
+	if (o->frame)
+		way_to(t, o->largest);
+}
+
+static void small_owners(struct text *t, const struct owners *all, u32 shown)
+{
+	i64 bytes = t->s->total.peak;
+
+	for (u32 i = 0; i < shown; i++)
+		bytes -= all->at[i].bytes;
+	if (bytes > 0)
+		buf_print(&t->b, "%*s %8s                     all others\n", FIRST_COLUMN, units_bytes(bytes),
+			  units_percent(bytes, t->s->total.peak));
+}
+
+static void held_by(struct text *t)
+{
+	const struct holder_list *list = &t->s->total.at_peak;
+	u32 looked_at = list->count < HOLDERS_MAX ? list->count : HOLDERS_MAX;
+	struct owners all = { calloc(looked_at + 1, sizeof *all.at), 0 };
+
+	if (!all.at || !list->count) {
+		free(all.at);
+		return;
+	}
+	for (u32 i = 0; i < looked_at; i++)
+		add_holder(&all, t, &list->at[i]);
+	qsort(all.at, all.count, sizeof *all.at, larger_first);
+	u32 shown = all.count < OWNERS_MAX ? all.count : OWNERS_MAX;
+
+	table(t, "Held by", "bytes", "        %     blocks  pool    owner");
+	for (u32 i = 0; i < shown; i++)
+		owner_row(t, &all.at[i]);
+	small_owners(t, &all, shown);
+	buf_char(&t->b, '\n');
+	free(all.at);
+}
+
+/* ---- tables ------------------------------------------------------------------------ */
+
+static int larger_pool_first(const void *a, const void *b)
+{
+	const struct pool *x = *(const struct pool *const *)a, *y = *(const struct pool *const *)b;
+
+	return x->peak < y->peak ? 1 : x->peak > y->peak ? -1 : 0;
+}
+
+static void pool_row(struct text *t, const struct pool *p)
+{
+	buf_print(&t->b, "%*s %11s %10s %10s %12s  ", FIRST_COLUMN, units_bytes(p->peak), since_start(t, p->peak_ticks),
+		  units_count(p->allocs), units_count(p->frees), units_bytes(p->now));
+	safe(&t->b, p->name, strlen(p->name));
+	buf_char(&t->b, '\n');
+}
+
+/* The fixed ones in their order, then files and shared memory by size. */
+static void pools(struct text *t)
+{
+	const struct pool_list *list = &t->s->pools;
+	const struct pool **sorted = calloc(list->count + 1, sizeof *sorted);
+
+	if (!sorted || !list->count) {
+		free(sorted);
+		return;
+	}
+	for (u32 i = 0; i < list->count; i++)
+		sorted[i] = &list->at[i];
+	if (list->count > POOL_FIXED)
+		qsort(sorted + POOL_FIXED, list->count - POOL_FIXED, sizeof *sorted, larger_pool_first);
+	table(t, "Pools", "peak", "          at     allocs      frees      at exit  name");
+	for (u32 i = 0; i < list->count && i < POOL_FIXED + POOLS_MAX; i++)
+		pool_row(t, sorted[i]);
+	if (list->count > POOL_FIXED + POOLS_MAX)
+		buf_print(&t->b, "                 ... and %u smaller ones\n", list->count - POOL_FIXED - POOLS_MAX);
+	buf_char(&t->b, '\n');
+	free(sorted);
+}
+
+static int larger_process_first(const void *a, const void *b)
+{
+	const struct process *x = *(const struct process *const *)a, *y = *(const struct process *const *)b;
+
+	if (x->total.peak != y->total.peak)
+		return x->total.peak < y->total.peak ? 1 : -1;
+	return x->index < y->index ? -1 : 1;
+}
+
+static void process_row(struct text *t, const struct process *p)
+{
+	char end[256];
+
+	summary_end(p, end, sizeof end);
+	buf_print(&t->b, "%*s %11s %10u  ", FIRST_COLUMN, units_bytes(p->total.peak),
+		  since_start(t, p->total.peak_ticks), p->pid);
+	safe(&t->b, p->name ? p->name : "?", strlen(p->name ? p->name : "?"));
+	buf_print(&t->b, ": %s%s\n", end, p->silent && !p->not_followed ? ", no records" : "");
+}
+
+static void processes(struct text *t)
+{
+	const struct session *s = t->s;
+	const struct process **sorted = calloc(s->processes + 1, sizeof *sorted);
+
+	if (!sorted || s->processes < 2) {
+		free(sorted);
+		return;
+	}
+	for (u32 i = 0; i < s->processes; i++)
+		sorted[i] = s->process[i];
+	qsort(sorted, s->processes, sizeof *sorted, larger_process_first);
+	table(t, "Processes", "peak", "          at        pid  name");
+	for (u32 i = 0; i < s->processes && i < PROCESSES_MAX; i++)
+		process_row(t, sorted[i]);
+	if (s->processes > PROCESSES_MAX)
+		buf_print(&t->b, "                 ... and %u more\n", s->processes - PROCESSES_MAX);
+	buf_char(&t->b, '\n');
+	free(sorted);
+}
+
+/* ---- the rest ---------------------------------------------------------------------- */
+
+static void totals(struct text *t)
+{
+	const struct session *s = t->s;
+
+	heading(t, "Totals");
+	buf_print(&t->b, "%s allocations (%s/s, %s temporary) of %s in all\n", units_count(s->allocs),
+		  units_count(s->allocs / summary_seconds(s)), units_percent(s->temporary, s->allocs),
+		  units_bytes(s->allocated_bytes));
+	heading(t, "At exit");
+	buf_print(&t->b, "%s live in %s blocks\n", units_bytes(s->live_bytes), units_count(s->live_blocks));
+}
+
+static void cost(struct text *t)
+{
+	const struct session *s = t->s;
+	u64 waited = summary_waited_ns(s);
+
+	heading(t, "Cost");
+	buf_print(&t->b, "%s records (%s/s), about %s in mlprof's hooks", units_count(s->events),
+		  units_count(s->events / summary_seconds(s)), units_time(summary_hook_ns(s)));
+	if (waited)
+		buf_print(&t->b, ", of which %s waiting for the collector", units_time(waited));
+	buf_char(&t->b, '\n');
+}
+
+static const struct loss {
+	size_t at;
+	const char *what, *remedy;
+} loss_rows[] = {
+#define LOSS(field, what, remedy) { offsetof(struct losses, field), what, remedy }
+	LOSS(records, "records were dropped, so the figures above are too low",
+	     "use --on-full=block, and look for messages above"),
+	LOSS(stacks, "stacks are cut short or missing", "code without unwind information; nothing to be done"),
+	LOSS(symbols, "addresses have no name", "install debug symbols, or use --debuginfod"),
+	LOSS(late, "records came too late to be put in order", "the machine was overloaded"),
+	LOSS(bad_chunks, "pieces of the stream were damaged and left out", "a program may have written over them"),
+	LOSS(unknown_frees, "blocks were freed that mlprof never saw being allocated",
+	     "they come from before it was loaded or from a private allocator"),
+	LOSS(spans, "large blocks are not drawn in the trace", "use a higher --large"),
+	LOSS(texts, "long names were cut", "nothing to be done"),
+};
+
+static void losses(struct text *t)
+{
+	const char *name = "Missing";
+
+	for (size_t i = 0; i < sizeof loss_rows / sizeof loss_rows[0]; i++) {
+		u64 count = *(const u64 *)((const char *)&t->s->losses + loss_rows[i].at);
+
+		if (!count)
+			continue;
+		heading(t, name);
+		buf_print(&t->b, "%s %s (%s)\n", units_count(count), loss_rows[i].what, loss_rows[i].remedy);
+		name = "";
+	}
+}
+
+static void notices(struct text *t)
+{
+	const struct text_list *list = &t->s->notices;
+
+	for (u32 i = 0; i < list->count && i < NOTICES_MAX; i++) {
+		heading(t, i ? "" : "Notes");
+		safe(&t->b, list->at[i], strlen(list->at[i]));
+		buf_char(&t->b, '\n');
+	}
+	if (list->count > NOTICES_MAX)
+		buf_print(&t->b, "           ... and %u more\n", list->count - NOTICES_MAX);
+}
+
+int summary_text(int fd, const struct session *s, struct symbols *y, bool colour)
+{
+	static void (*const sections[])(struct text *t) = {
+		head, peak, held_by, pools, processes, totals, cost, losses, notices,
+	};
+	struct text t = { .s = s, .y = y, .colour = colour };
+
+	for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+		sections[i](&t);
+	int error = buf_write(&t.b, fd);
+
+	buf_release(&t.b);
+	return error;
+}
