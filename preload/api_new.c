@@ -1,0 +1,193 @@
+/*
+ * api_new.c - C++ new and delete, and the names that other allocators add to malloc's.
+ *
+ * libstdc++'s operators call malloc, so there is nothing to do but jump to them. jemalloc, tcmalloc and mimalloc bring
+ * operators that do not: these are recorded here, like their own functions (mallocx, mi_malloc, tc_malloc).
+ *
+ * The real operator is the one that the caller would have got without us: the next in the global scope, else one in the
+ * scope of the calling module. A Python extension, say, has libstdc++ in its own scope only.
+ */
+#include "note.h"
+#include <link.h>
+
+struct operator {
+	const char *name;
+	void *real;             /* in the global scope; NULL: not looked for yet, or to be looked for per caller */
+	bool searched;
+	bool record;            /* it comes with the allocator, and so does not call malloc */
+};
+
+/* ---- finding ------------------------------------------------------------------------- */
+
+/* What the calling module's own scope has, if the global scope has none. */
+static void *in_scope_of(u64 pc, const char *name)
+{
+	struct dl_find_object caller;
+	void *handle, *p;
+
+	if (_dl_find_object((void *)(pc - 1), &caller) != 0 || !caller.dlfo_link_map->l_name[0])
+		return NULL;
+	handle = dlopen(caller.dlfo_link_map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+	if (!handle)
+		return NULL;
+	p = dlsym(handle, name);
+	REAL(dlclose)(handle);  /* the caller is running: this only takes our count off again */
+	return p;
+}
+
+static bool search_globally(struct operator *o)
+{
+	void *p;
+
+	if (!o->searched) {
+		p = hook_next(o->name);
+		o->record = p && PASS(malloc) && hook_same_module(p, (const void *)real.malloc);
+		o->real = p;
+		o->searched = true;
+	}
+	return o->real;
+}
+
+/* Answers by calling address, for programs like Python, where only extensions know C++. Torn pairs do not match. */
+static struct { u64 check, real; } answers[1024];
+
+static __attribute__((noinline)) void *find(struct operator *o, u64 pc)
+{
+	u64 key = (pc ^ (u64)o << 20) ^ guest.epoch << 48, found;
+	u32 i = (key * 0x9e3779b97f4a7c15ull) >> 54;
+	struct visit v;
+
+	found = __atomic_load_n(&answers[i].real, __ATOMIC_RELAXED);
+	if (found && (__atomic_load_n(&answers[i].check, __ATOMIC_RELAXED) ^ found) == key)
+		return (void *)found;
+	if (search_globally(o))
+		return o->real;
+	v = context_enter(FRAME());     /* dlopen's own allocations are not the program's */
+	found = PASS(dlclose) ? (u64)in_scope_of(pc, o->name) : 0;
+	if (v.context)
+		context_leave(v);
+	__atomic_store_n(&answers[i].real, found, __ATOMIC_RELAXED);
+	__atomic_store_n(&answers[i].check, found ^ key, __ATOMIC_RELAXED);
+	return (void *)found;
+}
+
+/* ---- shapes -------------------------------------------------------------------------- */
+
+#define OPERATOR(function) static struct operator op_##function = { .name = #function }
+#define FIND(function) (likely(op_##function.real) ? op_##function.real : find(&op_##function, CALLER().pc))
+
+/* Without any real operator to be found, malloc and free are what the default ones are made of. */
+#define NEW(function, params, args)                                                                    \
+	OPERATOR(function);                                                                            \
+	HOOKED void *function params;                                                                  \
+	HOOKED void *function params                                                                   \
+	{                                                                                              \
+		void *(*f) params = FIND(function), *p;                                                \
+		struct visit v;                                                                        \
+                                                                                                       \
+		if (likely(f && !op_##function.record))                                                \
+			return f args;                                                                 \
+		if (!f)                                                                                \
+			return malloc(size);                                                           \
+		v = context_enter(FRAME());                                                            \
+		p = f args;                                                                            \
+		if (v.context && p)                                                                    \
+			note_alloc(v, p, size, CALLER());                                              \
+		if (v.context)                                                                         \
+			context_leave(v);                                                              \
+		return p;                                                                              \
+	}
+
+#define DELETE(function, params, args)                                                                 \
+	OPERATOR(function);                                                                            \
+	HOOKED void function params;                                                                   \
+	HOOKED void function params                                                                    \
+	{                                                                                              \
+		void (*f) params = FIND(function);                                                     \
+		struct visit v;                                                                        \
+                                                                                                       \
+		if (likely(f && !op_##function.record)) {                                              \
+			f args;                                                                        \
+			return;                                                                        \
+		}                                                                                      \
+		if (!f) {                                                                              \
+			free(p);                                                                       \
+			return;                                                                        \
+		}                                                                                      \
+		v = context_enter(FRAME());                                                            \
+		if (v.context && p)                                                                    \
+			note_free(v, p);                                                               \
+		f args;                                                                                \
+		if (v.context)                                                                         \
+			context_leave(v);                                                              \
+	}
+
+#define RESIZE(function, params, args)                                                                 \
+	OPERATOR(function);                                                                            \
+	HOOKED void *function params;                                                                  \
+	HOOKED void *function params                                                                   \
+	{                                                                                              \
+		void *(*f) params = FIND(function), *to;                                               \
+		struct visit v;                                                                        \
+		u64 before;                                                                            \
+                                                                                                       \
+		if (!f)                                                                                \
+			return realloc(p, size);                                                       \
+		v = context_enter(FRAME());                                                            \
+		if (!v.context)                                                                        \
+			return f args;                                                                 \
+		before = note_move_begin(v);                                                           \
+		to = f args;                                                                           \
+		if (to && p)                                                                           \
+			note_move(v, before, p, to, size, CALLER());                                   \
+		else                                                                                   \
+			note_not_moved(v);                                                             \
+		if (to && !p)                                                                          \
+			note_alloc(v, to, size, CALLER());                                             \
+		context_leave(v);                                                                      \
+		return to;                                                                             \
+	}
+
+/* ---- C++ ----------------------------------------------------------------------------- */
+
+NEW(_Znwm, (size_t size), (size))
+NEW(_Znam, (size_t size), (size))
+NEW(_ZnwmRKSt9nothrow_t, (size_t size, void *tag), (size, tag))
+NEW(_ZnamRKSt9nothrow_t, (size_t size, void *tag), (size, tag))
+NEW(_ZnwmSt11align_val_t, (size_t size, size_t align), (size, align))
+NEW(_ZnamSt11align_val_t, (size_t size, size_t align), (size, align))
+NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t align, void *tag), (size, align, tag))
+NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t align, void *tag), (size, align, tag))
+
+DELETE(_ZdlPv, (void *p), (p))
+DELETE(_ZdaPv, (void *p), (p))
+DELETE(_ZdlPvm, (void *p, size_t size), (p, size))
+DELETE(_ZdaPvm, (void *p, size_t size), (p, size))
+DELETE(_ZdlPvRKSt9nothrow_t, (void *p, void *tag), (p, tag))
+DELETE(_ZdaPvRKSt9nothrow_t, (void *p, void *tag), (p, tag))
+DELETE(_ZdlPvSt11align_val_t, (void *p, size_t align), (p, align))
+DELETE(_ZdaPvSt11align_val_t, (void *p, size_t align), (p, align))
+DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t size, size_t align), (p, size, align))
+DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t size, size_t align), (p, size, align))
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, void *tag), (p, align, tag))
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, void *tag), (p, align, tag))
+
+/* ---- other allocators' own names ------------------------------------------------------ */
+
+NEW(mallocx, (size_t size, int flags), (size, flags))
+RESIZE(rallocx, (void *p, size_t size, int flags), (p, size, flags))
+DELETE(dallocx, (void *p, int flags), (p, flags))
+DELETE(sdallocx, (void *p, size_t size, int flags), (p, size, flags))
+
+NEW(mi_malloc, (size_t size), (size))
+NEW(mi_zalloc, (size_t size), (size))
+NEW(mi_malloc_aligned, (size_t size, size_t align), (size, align))
+NEW(mi_zalloc_aligned, (size_t size, size_t align), (size, align))
+RESIZE(mi_realloc, (void *p, size_t size), (p, size))
+DELETE(mi_free, (void *p), (p))
+
+NEW(tc_malloc, (size_t size), (size))
+NEW(tc_new, (size_t size), (size))
+RESIZE(tc_realloc, (void *p, size_t size), (p, size))
+DELETE(tc_free, (void *p), (p))
+DELETE(tc_delete, (void *p), (p))

@@ -1,0 +1,22 @@
+/*
+ * ticks.h - the time of a record: the CPU's counter where it is invariant, else CLOCK_MONOTONIC.
+ *
+ * The collector decides which (control.tick_kind), so that all processes count alike.
+ */
+#ifndef TICKS_H
+#define TICKS_H
+
+#include "guest.h"
+#include <time.h>
+
+static inline u64 ticks(void)
+{
+	struct timespec t;
+
+	if (likely(guest.tick_kind == TICK_TSC))
+		return __builtin_ia32_rdtsc();
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (u64)t.tv_sec * 1000000000ull + (u64)t.tv_nsec;
+}
+
+#endif

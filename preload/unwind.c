@@ -1,0 +1,57 @@
+/*
+ * unwind.c - libunwind, opened privately.
+ *
+ * It must not be linked: libunwind.so defines _Unwind_* too, and in the program's global scope it would take
+ * over the program's C++ exceptions. RTLD_LOCAL keeps it to ourselves.
+ */
+#define UNW_LOCAL_ONLY
+#include "unwind.h"
+#include <dlfcn.h>
+#include <libunwind.h>
+
+#define NAME(x) NAME_OF(x)
+#define NAME_OF(x) #x
+
+static struct {
+	__typeof__(unw_init_local) *init;
+	__typeof__(unw_step) *step;
+	__typeof__(unw_get_reg) *get;
+} lib;
+
+static int (*get_context)(unw_context_t *);
+
+void unwind_start(void)
+{
+	void *so = dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);
+
+	if (!so)
+		return;
+	lib.init = (__typeof__(lib.init))dlsym(so, NAME(unw_init_local));
+	lib.step = (__typeof__(lib.step))dlsym(so, NAME(unw_step));
+	lib.get = (__typeof__(lib.get))dlsym(so, NAME(unw_get_reg));
+	get_context = (int (*)(unw_context_t *))dlsym(so, "_Ux86_64_getcontext");
+	if (!lib.init || !lib.step || !lib.get)
+		get_context = NULL;
+}
+
+/* Starts in our own frames, which are inside of `at`: the caller's frame is the first whose stack pointer reaches at.sp. */
+u32 unwind_stack(struct caller at, u64 *pc, u32 max)
+{
+	unw_context_t context;
+	unw_cursor_t cursor;
+	unw_word_t ip = 0, sp = 0;
+	u32 n = 0;
+
+	if (!get_context || get_context(&context) < 0 || lib.init(&cursor, &context) < 0)
+		return 0;
+	while (n < max && lib.step(&cursor) > 0) {
+		lib.get(&cursor, UNW_REG_IP, &ip);
+		lib.get(&cursor, UNW_REG_SP, &sp);
+		if (!n && sp < at.sp)
+			continue;
+		if (!ip)
+			break;
+		pc[n++] = ip;
+	}
+	return n;
+}
