@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DIM = 192, HIDDEN = 768, LAYERS = 6, PROMPT = 48, STEPS = 24, VOCABULARY = 2000 };
+enum { DIM = 256, HIDDEN = 2048, LAYERS = 6, PROMPT = 192, STEPS = 24, VOCABULARY = 2000 };
 
 struct layer {
 	float query[DIM * DIM], key[DIM * DIM], value[DIM * DIM];
@@ -101,6 +101,12 @@ static void cache_append(struct cache *c, const struct layer *w, const float *x,
 	multiply(c->key + c->rows * DIM, x, w->key, rows, DIM, DIM);
 	multiply(c->value + c->rows * DIM, x, w->value, rows, DIM, DIM);
 	c->rows += rows;
+}
+
+static void cache_free(struct cache *c)
+{
+	tensor_free(c->key, c->rows, DIM);
+	tensor_free(c->value, c->rows, DIM);
 }
 
 static void softmax(float *x, size_t n)
@@ -186,10 +192,12 @@ static void run(const struct weights *w)
 	text[0] = step(w, cache, token, PROMPT);
 	for (int i = 1; i < STEPS; i++)
 		text[i] = step(w, cache, &text[i - 1], 1);
+	for (int l = 0; l < LAYERS; l++)
+		cache_free(&cache[l]);
 	dprintf(1, "tokens:");
 	for (int i = 0; i < STEPS; i++)
 		dprintf(1, " %d", text[i]);
-	dprintf(1, "\npeak by its own count: %zu bytes, left at the end: %zu bytes\n", peak_bytes, live_bytes);
+	dprintf(1, "\npeak by its own count: %zu bytes\n", peak_bytes);
 }
 
 static int make(const char *path)

@@ -1,0 +1,151 @@
+"""faults.py - mlprof itself is harmed: the program must not notice, and what was written must be whole."""
+import glob
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+from harness import case, check, same
+
+WHOLE = "good 1 1 1, child 17\n"
+COLLECTOR_PID_AT = 12           # in struct control: magic, version, state, then this
+
+
+def environment_of(pid):
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        return dict(item.split(b"=", 1) for item in file.read().split(b"\0") if b"=" in item)
+
+
+class Victim:
+    """steady.c under mlprof, running; knows its session and its collector"""
+
+    def __init__(self, box, how, seconds=1.2, environment=None):
+        self.box = box
+        self.trace = box.new_trace()
+        program = [box.compile("workloads/steady.c"), str(seconds)]
+        words = {"run": [box.tools.mlprof, "run", "--quiet", "-o", self.trace, "--", *program], "bare": program}[how]
+        env = {**os.environ, **(environment or {})}
+        if how == "bare":
+            env.update(LD_PRELOAD=box.tools.library, MLPROF_OUTPUT=self.trace, MLPROF_QUIET="1")
+        self.process = subprocess.Popen(words, env=env, cwd=box.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.how = how
+        same("first line", self.process.stdout.readline(), "ready\n")
+
+    def session(self):
+        """the session directory, found as anybody with our rights could: in the program's environment or its maps"""
+        pid = self.process.pid
+        if self.how == "run":
+            with open(f"/proc/{pid}/task/{pid}/children") as file:
+                pid = int(file.read().split()[0])
+        for line in open(f"/proc/{pid}/maps"):
+            path = line.rstrip().split(None, 5)[-1]
+            if path.endswith("/control"):
+                return os.path.dirname(path)
+        raise AssertionError("the program has no session mapped")
+
+    def collector(self):
+        with open(os.path.join(self.session(), "control"), "rb") as file:
+            return struct.unpack_from("I", file.read(16), COLLECTOR_PID_AT)[0]
+
+    def end(self, expected_status=23):
+        out, err = self.process.communicate(timeout=60)
+        same("what the program printed", out, WHOLE)
+        if expected_status is not None:
+            same("status", self.process.returncode, expected_status)
+        return err
+
+
+def killed(how, delay):
+    @case(f"faults: collector killed after {delay} s ({how})")
+    def kill_it(box):
+        victim = Victim(box, how)
+        time.sleep(delay)
+        os.kill(victim.collector(), signal.SIGKILL)
+        said = victim.end(None if how == "run" else 23)
+        box.note(f"said: {said.strip()!r}")
+        same("lines said about it", len(said.strip().splitlines()), 1)
+        same("summary", os.path.exists(victim.trace.replace(".perfetto-trace", ".summary.json")), False)
+        check("no partial trace", os.path.getsize(victim.trace) > 0)
+
+
+for how in ("run", "bare"):
+    for delay in (0.0, 0.1, 0.4, 0.9):
+        killed(how, delay)
+
+
+def removed(how, delay):
+    @case(f"faults: session directory removed after {delay} s ({how})")
+    def remove_it(box):
+        victim = Victim(box, how)
+        time.sleep(delay)
+        shutil.rmtree(victim.session())
+        victim.end()
+        box.wait_for(victim.trace.replace(".perfetto-trace", ".summary.json"), 10)
+
+
+for how in ("run", "bare"):
+    for delay in (0.0, 0.3):
+        removed(how, delay)
+
+
+@case("faults: collector stalled for 2 s")
+def stalled(box):
+    """the pipe fills, the program waits, nothing is lost"""
+    program = box.compile("bench/pair.c", "pair")
+    trace = box.new_trace()
+    process = subprocess.Popen([box.tools.mlprof, "run", "--quiet", "-o", trace, "--", program, "--threads=2", "--pairs=5000000", "--books"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=box.path)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(2)
+    process.send_signal(signal.SIGCONT)
+    out, err = process.communicate(timeout=120)
+    same(f"stderr, status", (err, process.returncode), ("", 0))
+    from harness import Run
+    run = Run(box, out, err, 0, trace, 0)
+    base = box.run([program, "--threads=2", "--pairs=0", "--books"])
+    box.check_expected(run, base)
+
+
+@case("faults: disk full")
+def disk_full(box):
+    """a file system of 128 KiB: the trace ends on a whole packet, one message, the program's own status"""
+    os.makedirs(box.file("full"))
+    os.makedirs(box.file("kept"))
+    program = box.compile("workloads/steady.c")
+    script = (f"mount -t tmpfs -o size=128k none {box.path}/full && dd if=/dev/zero of={box.path}/full/ballast bs=1k count=96 2>/dev/null;"
+              f"{box.tools.mlprof} run --large=64 -o {box.path}/full/x.perfetto-trace -- {program} 1; s=$?;"
+              f"cp {box.path}/full/x.* {box.path}/kept/; exit $s")
+    run = box.native(["unshare", "-m" if os.getuid() == 0 else "-rm", "sh", "-c", script])
+    same(f"status: {run.stderr}", run.status, 23)
+    same("output", run.stdout, "ready\n" + WHOLE)
+    check(f"no message: {run.stderr}", "space" in run.stderr.lower())
+    check("no trace at all", glob.glob(box.file("kept/*.perfetto-trace")))
+
+
+@case("faults: 200 processes at once")
+def swarm(box):
+    run = box.run([box.compile("workloads/swarm.c")])
+    box.check_expected(run)
+    check(f"{len(run.summary['processes'])} processes", len(run.summary["processes"]) >= 201)
+
+
+@case("faults: nothing is left behind")
+def clean(box):
+    """session directories are gone when all is over, whatever happened"""
+    place = box.file("run")
+    os.makedirs(place, mode=0o700)
+    for words in (["/bin/true"], [box.compile("hostile/exits.c"), "kill"], [box.compile("hostile/fork_only.c")]):
+        for variable in ("XDG_RUNTIME_DIR", "TMPDIR"):
+            environment = {"XDG_RUNTIME_DIR": "", "TMPDIR": "", variable: place}
+            box.run(words, env=environment)
+            same(f"left by run in {variable}", os.listdir(place), [])
+            box.bare(words, env=environment)
+            time.sleep(0.3)
+            same(f"left by a bare run in {variable}", os.listdir(place), [])
+
+
+def register(tools):
+    pass

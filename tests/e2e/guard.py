@@ -1,0 +1,85 @@
+"""guard.py - a session belongs to one user: others can neither read nor write it, and no link leads astray."""
+import os
+import shutil
+import stat
+import subprocess
+
+from faults import Victim
+from harness import Skip, case, check, same
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+
+
+def as_nobody(box, script, path):
+    if os.getuid() != 0:
+        raise Skip("only root can become another user")
+    return box.native([*NOBODY, "sh", "-c", script, "sh", path])
+
+
+@case("guard: a second user can neither read nor write the session")
+def second_user(box):
+    if os.getuid() != 0:
+        raise Skip("only root can become another user")
+    for how in ("run", "bare"):
+        victim = Victim(box, how, 2)
+        session = victim.session()
+        same("mode", stat.S_IMODE(os.stat(session).st_mode), 0o700)
+        for name in os.listdir(session):
+            mode = stat.S_IMODE(os.lstat(os.path.join(session, name)).st_mode)
+            check(f"{name} is open to others: {mode:o}", mode & 0o077 == 0)
+            for attempt in ('cat "$1" >/dev/null', 'echo x >>"$1"', 'rm "$1"', 'ln "$1" /tmp/stolen'):
+                done = as_nobody(box, attempt, os.path.join(session, name))
+                check(f"a second user could do: {attempt} on {name}", done.status != 0)
+        check("a second user could list it", as_nobody(box, 'ls "$1"', session).status != 0)
+        check("a second user could write in it", as_nobody(box, 'touch "$1/x"', session).status != 0)
+        victim.end()
+
+
+@case("guard: names are not to be guessed")
+def names(box):
+    seen = set()
+    for _ in range(3):
+        victim = Victim(box, "run", 0.2)
+        name = os.path.basename(victim.session())
+        seen.add(name)
+        check(f"{name} is the pid and nothing else", len(name.replace(str(victim.process.pid), "")) >= 12)
+        victim.end()
+    same("different names", len(seen), 3)
+
+
+@case("guard: a foreign or linked session is refused")
+def foreign(box):
+    program = box.compile("workloads/heap_random.c")
+    native = box.native([program])
+    victim = Victim(box, "run", 3)
+    session = victim.session()
+    link = box.file("link")
+    os.symlink(session, link)
+    copy = box.file("copy")
+    shutil.copytree(session, copy, copy_function=lambda a, b: shutil.copyfile(a, b) if os.path.isfile(a) else os.mkfifo(b))
+    os.chmod(copy, 0o755)
+    if os.getuid() == 0:
+        for name in ["", *os.listdir(copy)]:
+            os.lchown(os.path.join(copy, name), 65534, 65534)
+    for place in (link, copy, "/no/such", "", "relative"):
+        run = box.native([program], {"LD_PRELOAD": box.tools.library, "MLPROF_SESSION": place, "MLPROF_QUIET": "1",
+                                     "MLPROF_OUTPUT": box.new_trace()})
+        same(f"output with MLPROF_SESSION={place!r}", (run.stdout, run.status), (native.stdout, native.status))
+    victim.end()
+    summary_path = victim.trace.replace(".perfetto-trace", ".summary.json")
+    check("the victim's summary has strangers in it", "heap_random" not in open(summary_path).read())
+
+
+@case("guard: output is never written through somebody's link")
+def output_link(box):
+    """in a directory that others can write, a link in place of the trace must not lead to another file"""
+    target = box.file("precious", "precious")
+    os.chmod(target, 0o644)
+    link = box.file("x.summary.json")
+    os.symlink(target, link)
+    box.native([box.tools.mlprof, "run", "--quiet", "-o", box.file("x.perfetto-trace"), "--", "/bin/true"])
+    same("the file behind the link", open(target).read(), "precious")
+
+
+def register(tools):
+    pass

@@ -1,0 +1,144 @@
+"""truth.py - what mlprof says against what the program counted itself.
+
+Two ways to the same numbers are compared with the program's books: the summary, and SQL over the trace
+by Perfetto's trace processor.
+"""
+import json
+import os
+
+from harness import PYTHON, case, check, same
+
+# The tree's total at its highest, the heap profile taken at the peak, and the one at exit.
+COUNTER_MAX = """select cast(max(c.value) as int) as v from counter c join process_counter_track t on c.track_id = t.id
+    join process p using (upid) where t.name = '{0}'"""
+DUMP = "select ts, sum(size) as bytes, sum(count) as blocks from heap_profile_allocation group by ts order by ts"
+
+
+def agrees(box, run):
+    """SQL over the trace says the same as the summary, for a program of one process"""
+    summary = run.summary
+    same("max of counter total", run.value(COUNTER_MAX.format("total")), summary["peak"]["bytes"])
+    for name in ("malloc", "mmap"):
+        pool = [p for p in summary["pools"] if p["name"] == name]
+        if pool and pool[0]["peak_bytes"]:
+            same(f"max of counter {name}", run.value(COUNTER_MAX.format(name)), pool[0]["peak_bytes"])
+
+
+def workload(name, source, *arguments, once=True):
+    @case(f"truth: {name}")
+    def books(box):
+        words = [box.compile(f"workloads/{source}"), *[a.format(box=box.path) for a in arguments]]
+        for run in (box.run(words), box.bare(words)):
+            box.check_expected(run)
+            agrees(box, run)
+
+
+workload("every way to allocate", "heap_random.c")
+workload("edges of the malloc family", "heap_edges.c")
+workload("temporary allocations", "temporary.c")
+workload("realloc chains", "realloc_chain.c")
+workload("mappings", "mappings.c")
+workload("reservations", "reserve.c")
+workload("mapped files and shared memory", "files.c", "{box}/weights.bin")
+workload("brk", "brk.c")
+
+
+@case("truth: tree of processes")
+def tree(box):
+    run = box.run([box.compile("workloads/tree.c")])
+    box.check_expected(run)
+    summary = run.summary
+    same("processes", len(summary["processes"]), 11)
+    same("sum of the processes' peaks", sum(p["peak"]["bytes"] for p in summary["processes"]), summary["peak"]["bytes"])
+
+
+def threaded(box, threads, top, times):
+    program = box.compile("workloads/threads.c")
+    base = box.run([program, str(threads), str(top), "dry"])
+    for number in range(times):
+        run = box.run([program, str(threads), str(top)])
+        try:
+            box.check_expected(run, base)
+            agrees(box, run)
+        except Exception as error:
+            raise type(error)(f"run {number + 1} of {times}: {error}") from None
+
+
+for count in (1, 2, 4, 8, 16, 32):
+    @case(f"truth: {count} threads hand blocks over")
+    def threads_case(box, count=count):
+        threaded(box, count, 0, 3)
+        threaded(box, count, 5000000, 2)
+
+
+@case("truth: threads, 100 of 100 runs")
+def hundred(box):
+    threaded(box, 8, 0, 50)
+    threaded(box, 32, 0, 50)
+
+
+@case("truth: heap profiles in the trace")
+def heap_profiles(box):
+    """the dump at the peak holds the peak's malloc bytes, the one at exit what was left"""
+    run = box.run([box.compile("workloads/heap_random.c")])
+    expected = dict(run.expected)
+    dumps = run.sql(DUMP)
+    check(f"no heap profiles: {dumps}", dumps)
+    sizes = [row["bytes"] for row in dumps]
+    # The trace processor sums what dumps report; each dump stands alone in the file.
+    check(f"peak {expected['peak.bytes']} is in no dump: {dumps}", int(expected["peak.bytes"]) in sizes)
+    check(f"live at exit {expected['totals.live_at_exit_bytes']} is in no dump: {dumps}",
+          int(expected["totals.live_at_exit_bytes"]) in sizes)
+
+
+@case("truth: nothing is lost when a process dies")
+def deaths(box):
+    program = box.compile("workloads/death.c")
+    base = box.run([program, "dry"])
+    for how, status in (("kill", 137), ("segv", 139), ("abort", 134), ("_exit", 3), ("quick_exit", 4), ("exit", 5), ("term", 143), ("return", 0), ("exec", 0)):
+        for run in (box.run([program, how]), box.bare([program, how])):
+            same(f"status after {how}", run.status, status)
+            first = run.summary["processes"][0] if how == "exec" else run.summary
+            run.status = 0
+            if how != "exec":
+                box.check_expected(run, base)
+            else:
+                pools = [p for p in first["pools"] if p["name"] == "malloc"]
+                same("allocs before exec", pools[0]["allocs"], int(dict(run.expected)["totals.allocs"]) + base.summary["totals"]["allocs"])
+
+
+@case("truth: raw stream gives the same trace again, byte for byte")
+def replay(box):
+    raw = box.file("raw")
+    for words in ([box.compile("workloads/threads.c"), "8"], [PYTHON, "-c", "import json"], [box.compile("workloads/tree.c")]):
+        run = box.run(words, f"--raw={raw}")
+        again = box.file("again.perfetto-trace")
+        done = box.native([box.tools.mlprof, "replay", "-o", again, raw])
+        same(f"replay: {done.stderr}", done.status, 0)
+        check("the replayed trace differs", open(run.trace, "rb").read() == open(again, "rb").read())
+        check("the replayed summary differs", run.summary == json.load(open(box.file("again.summary.json"))))
+        dump = box.native([box.tools.mlprof, "dump", raw])
+        same("dump", dump.status, 0)
+        check("dump shows no hello", "hello" in dump.stdout)
+        check("dump shows no alloc", "alloc" in dump.stdout)
+
+
+@case("truth: the stacks are libunwind's")
+def stacks(box):
+    """every stack of a real program compared with libunwind's own walk"""
+    for words in ([PYTHON, "-c", "import json, asyncio"], [box.compile("hostile/exceptions.cc")], [box.compile("hostile/longjmp.c")]):
+        run = box.run(words, "--check-stacks")
+        check(f"{run.stderr[-300:]}", "check" not in run.stderr)
+        same("wrong stacks", run.summary["losses"].get("wrong_stacks", 0), 0)
+
+
+@case("truth: a thread that sleeps holds nothing back")
+def sleeper(box):
+    """memory of the collector stays small while one thread of the program never does anything"""
+    program = box.compile("bench/pair.c", "pair")
+    run = box.run([program, "--threads=1", "--pairs=3000000", "--idle=1"])
+    box.check_no_loss(run.summary)
+
+
+def register(tools):
+    pass

@@ -1,0 +1,53 @@
+"""units.py - the unit tests that meson knows, the same under sanitizers, and a minute of the fuzzer."""
+import glob
+import json
+import os
+import subprocess
+
+from harness import ROOT, TESTS, Skip, case, check, same
+
+FUZZ_SECONDS = 60
+
+
+def unit_tests(build):
+    done = subprocess.run(["meson", "introspect", "--tests", build], capture_output=True, text=True)
+    return json.loads(done.stdout) if done.returncode == 0 else []
+
+
+def run_unit(box, test):
+    run = box.native(test["cmd"], test["env"], timeout=120, cwd=test["workdir"] or box.path)
+    same(f"status: {run.stdout[-800:]} {run.stderr[-1500:]}", run.status, 0)
+    bad = [line for line in run.stdout.splitlines() if line.startswith("not ok")]
+    check("\n".join(bad), not bad)
+
+
+def add_unit(test):
+    @case(f"unit: {test['name']}")
+    def unit(box):
+        run_unit(box, test)
+
+
+@case("unit: all again under AddressSanitizer and UBSan")
+def sanitized(box):
+    build = box.file("b")
+    done = box.native(["meson", "setup", build, ROOT, "-Db_sanitize=address,undefined", "-Db_lundef=false"], timeout=120)
+    same(f"meson: {done.stdout[-500:]}", done.status, 0)
+    targets = [os.path.relpath(word, build) for test in unit_tests(build) for word in test["cmd"][:1]]
+    check("no unit tests", targets)
+    done = box.native(["ninja", "-C", build, *sorted(set(targets))], timeout=400)
+    same(f"ninja: {done.stdout[-1500:]}", done.status, 0)
+    for test in unit_tests(build):
+        run_unit(box, {**test, "env": {**test["env"], "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1"}})
+
+
+@case(f"fuzz: reader and model, {FUZZ_SECONDS} s", alone=False)
+def fuzz(box):
+    script = os.path.join(TESTS, "fuzz", "run")
+    check("tests/fuzz/run is missing", os.path.exists(script))
+    done = box.native([script, str(FUZZ_SECONDS)], {"FUZZ_BUILD": box.file("b")}, timeout=FUZZ_SECONDS + 240)
+    same(f"fuzzer: {done.stdout[-800:]} {done.stderr[-1500:]}", done.status, 0)
+
+
+def register(tools):
+    for test in unit_tests(tools.build):
+        add_unit(test)

@@ -1,0 +1,243 @@
+"""ways.py - the ways in: options, exit statuses, signals, what is said where."""
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+
+from harness import PYTHON, ROOT, case, check, same
+
+KEYS = {
+    "": ["command", "exit", "duration_ns", "totals", "peak", "pools", "processes", "losses", "overhead"],
+    "totals": ["allocs", "frees", "allocated_bytes", "live_at_exit_bytes", "live_at_exit_blocks", "temporary_allocs"],
+    "peak": ["bytes", "time_ns", "by_stack"],
+    "peak.by_stack.0": ["bytes", "blocks", "frames"],
+    "peak.by_stack.0.frames.0": ["function", "file", "line", "module"],
+    "pools.0": ["name", "peak_bytes", "peak_time_ns", "allocs", "frees", "live_at_exit_bytes"],
+    "processes.0": ["pid", "ppid", "name", "command", "exit", "peak", "pools"],
+    "losses": ["records", "stacks", "symbols"],
+    "overhead": ["events", "events_per_s", "hook_ns_estimate"],
+}
+
+
+@case("ways: the summary has its keys")
+def keys(box):
+    summary = box.run([box.compile("workloads/heap_random.c")]).summary
+    for path, names in KEYS.items():
+        place = summary
+        for part in path.split(".") if path else []:
+            place = place[int(part)] if part.isdigit() else place[part]
+        for name in names:
+            check(f"no key {name} in {path or 'the summary'}: {sorted(place)}", name in place)
+    check("exit", summary["exit"] == {"status": 0})
+    killed = box.run([box.compile("hostile/exits.c"), "kill"]).summary
+    check(f"exit of a killed program: {killed['exit']}", killed["exit"].get("signal") == 9)
+
+
+@case("ways: exit statuses")
+def statuses(box):
+    for words, status in ((["/bin/sh", "-c", "exit 41"], 41), (["/bin/sh", "-c", "kill -9 $$"], 137), (["/no/such"], 127),
+                          (["no-such-command-at-all"], 127), ([box.file("plain", "text")], 126), ([box.path], 126)):
+        run = box.run(words)
+        same(f"status of {words}: {run.stderr}", run.status, status)
+    same("no command", box.native([box.tools.mlprof, "run"]).status, 125)
+    same("unknown option", box.native([box.tools.mlprof, "run", "--frobnicate", "--", "true"]).status, 125)
+    same("unwritable output", box.native([box.tools.mlprof, "run", "-o", "/no/such/dir/x", "--", "true"]).status, 125)
+
+
+@case("ways: what is said where")
+def said(box):
+    words = [box.compile("workloads/name_c.c")]
+    loud = box.run(words, quiet=False)
+    same("stdout", loud.stdout, "")
+    check("no summary on stderr", "weights_load" in loud.stderr)
+    check("the text file is not what was said", loud.text.strip() and loud.text.strip().splitlines()[0] in loud.stderr)
+    same("--quiet", box.run(words).stderr, "")
+    spoken = box.run(words, "--json", quiet=False)
+    check("--json", json.loads(spoken.stdout)["peak"]["bytes"] == spoken.summary["peak"]["bytes"])
+    bare = box.bare(words, quiet=False)
+    same("stdout of a bare run", bare.stdout, "")
+    check("no summary on stderr of a bare run", "weights_load" in bare.stderr)
+    same("quiet bare run", box.bare(words).stderr, "")
+
+
+@case("ways: default names of the files")
+def default_names(box):
+    box.native([box.tools.mlprof, "run", "--quiet", "--", "/bin/true"])
+    names = sorted(os.listdir(box.path))
+    same("number of files", len(names), 3)
+    stem = re.fullmatch(r"mlprof-true-\d+", names[0].split(".")[0])
+    check(f"names: {names}", stem and all(n.startswith(stem.group() + ".") for n in names))
+    before = set(os.listdir(box.path))
+    box.native(["/bin/true"], {"LD_PRELOAD": box.tools.library, "MLPROF_QUIET": "1"})
+    time.sleep(1)
+    new = set(os.listdir(box.path)) - before
+    same(f"files of a bare run {new}", len(new), 3)
+
+
+@case("ways: options")
+def options(box):
+    program = box.compile("workloads/heap_random.c")
+    none = box.run([program], "--stacks=none")
+    box.check_expected(none)
+    check("frames without stacks", not any(s["frames"] for s in none.summary["peak"]["by_stack"]))
+    caller = box.run([program], "--stacks=caller")
+    box.check_expected(caller)
+    check("more than the caller", all(len(s["frames"]) <= 2 for s in caller.summary["peak"]["by_stack"]))
+    tree = box.run([box.compile("workloads/tree.c")], "--follow=none")
+    same("processes with --follow=none", len(tree.summary["processes"]), 1)
+    drop = box.run([program], "--on-full=drop")
+    same("--on-full=drop", drop.status, 0)
+    bare = box.bare([program], {"MLPROF_STACKS": "none"})
+    check("MLPROF_STACKS", not any(s["frames"] for s in bare.summary["peak"]["by_stack"]))
+
+
+@case("ways: help, version, man pages and completions agree")
+def help_pages(box):
+    tool = box.tools.mlprof
+    version = box.native([tool, "--version"])
+    check(f"version: {version.stdout}", re.search(r"\d+\.\d+\.\d+", version.stdout) and version.status == 0)
+    page = box.native([tool, "help", "run"])
+    for option in ("--output", "--stacks", "--large", "--follow", "--on-full", "--quiet", "--json", "--raw"):
+        check(f"{option} is not in help run", option in page.stdout)
+    check("--help names no run", "run" in box.native([tool, "--help"]).stdout)
+    same("unknown command", box.native([tool, "frobnicate"]).status, 125)
+
+
+@case("ways: targets that cannot be interposed")
+def refused(box):
+    source = box.file("hello.c", '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n')
+    for name, flags in (("static", ["-static"]), ("asan", ["-fsanitize=address"]), ("tsan", ["-fsanitize=thread"])):
+        program = box.file(name)
+        done = box.native(["gcc", source, "-o", program, *flags])
+        same(f"compile {name}: {done.stderr}", done.status, 0)
+        run = box.run([program], quiet=False)
+        check(f"{name}: no word of it: {run.stderr}", name in run.stderr.lower() or "sanitizer" in run.stderr.lower())
+        same(f"{name}: lines", len(run.stderr.strip().splitlines()), 1)
+    plain = box.file("noscript", "just text\n")
+    os.chmod(plain, 0o755)
+    same("neither ELF nor script", box.run([plain]).status, 126)
+    script = box.file("script", "#!/bin/sh\nexec /bin/echo from a script\n")
+    os.chmod(script, 0o755)
+    same("a script", box.run([script]).stdout, "from a script\n")
+
+
+@case("ways: the user's own LD_PRELOAD is kept")
+def own_preload(box):
+    library = box.compile("hostile/preloaded.c")
+    words = [PYTHON, "-c", "import os; print(os.environ.get('PRELOADED_HELLO'))"]
+    same("run", box.run(words, env={"LD_PRELOAD": library}).stdout, "1\n")
+    same("bare", box.bare(words, preload=f"{library}:{box.tools.library}").stdout, "1\n")
+
+
+def start(box, *words):
+    trace = box.new_trace()
+    process = subprocess.Popen([box.tools.mlprof, "run", "--quiet", "-o", trace, "--", *words], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, cwd=box.path, start_new_session=True)
+    return process, trace
+
+
+@case("ways: signals act on the program as without us")
+def signals(box):
+    code = """
+import signal, sys, time
+def caught(number, frame):
+    print("caught", number, flush=True)
+    sys.exit(50 + number)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+    signal.signal(number, caught)
+print("ready", flush=True)
+time.sleep(20)
+"""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+        process, trace = start(box, PYTHON, "-c", code)
+        process.stdout.readline()
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)      # Ctrl-C reaches the whole group
+        else:
+            process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+        same(f"signal {number}: {err}", (out, process.returncode), (f"caught {int(number)}\n", 50 + number))
+        same("summary", json.load(open(trace.replace(".perfetto-trace", ".summary.json")))["exit"], {"status": 50 + number})
+
+
+@case("ways: a terminal: live status, Ctrl-C, Ctrl-Z")
+def terminal(box):
+    main, side = pty.openpty()
+    trace = box.new_trace()
+    code = "import time\nfor i in range(30): x = bytearray(1 << 20); time.sleep(0.05)"
+    process = subprocess.Popen([box.tools.mlprof, "run", "-o", trace, "--", PYTHON, "-c", code], stdin=side, stdout=side, stderr=side,
+                               cwd=box.path, preexec_fn=lambda: (os.setsid(), __import__("fcntl").ioctl(0, 0x540e, 0)))
+    os.close(side)
+    shown = b""
+    end = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < end:
+        if select.select([main], [], [], 0.1)[0]:
+            try:
+                shown += os.read(main, 65536)
+            except OSError:
+                break
+    process.wait(timeout=10)
+    check(f"no status line: {shown[:200]}", b"\r" in shown and b"peak" in shown.lower())
+    check("the status line is not erased", b"\x1b[K" in shown or b"\x1b[2K" in shown)
+
+
+def states(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rsplit(")", 1)[1].split()[0]
+
+
+@case("ways: stop and continue")
+def stop_continue(box):
+    process, _ = start(box, PYTHON, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(0.5); print('end', flush=True)")
+    pid = int(process.stdout.readline())
+    process.send_signal(signal.SIGTSTP)
+    time.sleep(0.4)
+    same("state of the program after SIGTSTP", states(pid), "T")
+    process.send_signal(signal.SIGCONT)
+    out, _ = process.communicate(timeout=20)
+    same("after SIGCONT", (out, process.returncode), ("end\n", 0))
+
+
+@case("ways: no zombie, no stranger among the children")
+def no_stranger(box):
+    code = """
+import os
+try:
+    print(os.waitpid(-1, os.WNOHANG))
+except ChildProcessError:
+    print("no children")
+print(os.getpgid(0) == os.getpgid(os.getpid()))
+"""
+    run = box.bare([PYTHON, "-c", code])
+    same("stdout", run.stdout, "no children\nTrue\n")
+
+
+@case("ways: installed, any prefix and DESTDIR")
+def installed(box):
+    build = os.path.join(box.path, "b")
+    done = box.native(["meson", "setup", build, ROOT, "--prefix=/opt/somewhere", "--libdir=lib64"], timeout=120)
+    same(f"meson: {done.stdout[-500:]}", done.status, 0)
+    done = box.native(["meson", "install", "-C", build, "--destdir", box.file("dest")], timeout=300)
+    same(f"install: {done.stdout[-800:]} {done.stderr[-500:]}", done.status, 0)
+    prefix = box.file("dest/opt/somewhere")
+    found = {os.path.relpath(os.path.join(d, f), prefix) for d, _, names in os.walk(prefix) for f in names}
+    for path in ("bin/mlprof", "lib64/mlprof/libmlprof.so", "share/man/man1/mlprof.1", "share/man/man1/mlprof-run.1",
+                 "share/bash-completion/completions/mlprof", "share/zsh/site-functions/_mlprof",
+                 "share/fish/vendor_completions.d/mlprof.fish"):
+        check(f"{path} is not installed: {sorted(found)}", path in found)
+    check(f"no public header: {sorted(found)}", any(f.startswith("include/mlprof") for f in found))
+    check(f"no pkg-config file: {sorted(found)}", any(f.endswith("mlprof.pc") for f in found))
+    program = box.compile("workloads/heap_random.c")
+    trace = box.file("installed.perfetto-trace")
+    done = box.native([os.path.join(prefix, "bin/mlprof"), "run", "--quiet", "-o", trace, "--", program])
+    same(f"installed run: {done.stderr}", done.status, 0)
+    bare = box.bare([program], preload=os.path.join(prefix, "lib64/mlprof/libmlprof.so"))
+    box.check_expected(bare)
+
+
+def register(tools):
+    pass
