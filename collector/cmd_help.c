@@ -65,6 +65,6 @@ const struct command cmd_help = {
 	.purpose = "Describe a command",
 	.description = "Without an argument, help lists the commands; with one, it describes that command and its options.",
 	.rows = rows,
-	.examples = "mlprof help run\tall options of mlprof run",
+	.examples = "mlprof help run\tall options of mlprof run\n",
 	.run = run,
 };

@@ -193,14 +193,14 @@ const struct command cmd_run = {
 		"Runs COMMAND with libmlprof.so loaded into it, records every allocation, and writes a Perfetto trace of "
 		"the whole process tree and a summary of the memory peak. The program's output, exit status and signals "
 		"stay its own.\n\n"
-		"Each option that shows a name in brackets can also be set by that environment variable; an option on the "
+		"Most options can also be set by an environment variable, as MLPROF_ON_FULL for --on-full; an option on the "
 		"command line wins. The variables work for LD_PRELOAD=libmlprof.so without this command, too.\n\n"
 		"The exit status is the program's, 128+N if signal N ended it, 125 if mlprof itself failed, 126 if COMMAND "
 		"cannot be executed or profiled, 127 if it was not found.",
 	.examples =
 		"mlprof run -- ./model --batch 8\tprofile a program\n"
 		"mlprof run -o a.perfetto-trace -- python3 train.py\tchoose the name of the trace\n"
-		"mlprof run --json --quiet -- ./model > summary.json\tthe summary for a script; the program is silent itself\n"
+		"mlprof run --json -- ./model > summary.json\tprint the summary for a script\n"
 		"mlprof run --large=64K --follow=none -- make\tdraw smaller blocks; leave child processes out\n"
 		"mlprof run --raw run.mlp -- ./model\tkeep the raw stream as well\n",
 	.rows = settings_rows,

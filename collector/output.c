@@ -238,7 +238,7 @@ static int show(const struct output *o, const struct settings *set, const struct
 		error = summary_json(1, s, y);
 	else if (!set->quiet)
 		error = summary_text(2, s, y, colour);
-	if (!set->json && !set->quiet)
+	if (!set->json && !set->quiet && !o->in_place)
 		say_trace(2, o->trace.name, colour);
 	if (error)
 		say("cannot print the summary: %s", strerror(-error));

@@ -4,6 +4,7 @@
 #include "page.h"
 #include "util/say.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,21 +81,30 @@ static void option_heading(struct buf *b, const struct option_row *row)
 	buf_char(b, '\n');
 }
 
+struct example {
+	bool first;
+	const char *command;
+	int command_length;
+	const char *meaning;
+	int meaning_length;
+};
+
 static void example_lines(struct buf *b, const struct command *c,
-			  void (*line)(struct buf *b, const char *command, int length, const char *meaning, int meaning_length))
+			  void (*show)(struct buf *b, const struct example *e))
 {
 	for (const char *at = c->examples; at && *at;) {
 		int length = strcspn(at, "\t"), meaning = strcspn(at + length + 1, "\n");
+		struct example e = { at == c->examples, at, length, at + length + 1, meaning };
 
-		line(b, at, length, at + length + 1, meaning);
+		show(b, &e);
 		at += length + 1 + meaning;
 		at += *at == '\n';
 	}
 }
 
-static void plain_example(struct buf *b, const char *command, int length, const char *meaning, int meaning_length)
+static void plain_example(struct buf *b, const struct example *e)
 {
-	buf_print(b, "  %.*s\n      %.*s\n", length, command, meaning_length, meaning);
+	buf_print(b, "  %.*s\n      %.*s\n", e->command_length, e->command, e->meaning_length, e->meaning);
 }
 
 void page_help(struct buf *b, const struct command *c)
@@ -218,20 +228,16 @@ static void mdoc_commands(struct buf *b, const struct command *unused)
 	buf_text(b, ".El\n");
 }
 
-static void mdoc_example(struct buf *b, const char *command, int length, const char *meaning, int meaning_length)
+static void mdoc_example(struct buf *b, const struct example *e)
 {
-	buf_print(b, ".Pp\n%.*s\n.Dl ", meaning_length, meaning);
-	mdoc_text(b, command, length);
+	buf_print(b, "%s%c%.*s:\n.Dl ", e->first ? "" : ".Pp\n", toupper((unsigned char)e->meaning[0]),
+		  e->meaning_length - 1, e->meaning + 1);
+	mdoc_text(b, e->command, e->command_length);
 }
 
 static void mdoc_examples(struct buf *b, const struct command *c)
 {
 	example_lines(b, c, mdoc_example);
-}
-
-static void mdoc_synopsis(struct buf *b, const struct command *c)
-{
-	buf_print(b, ".Nm mlprof %s\n", c->name);
 }
 
 static void mdoc_description(struct buf *b, const struct command *c)
@@ -251,7 +257,6 @@ static const struct part {
 	const char *name;
 	void (*make)(struct buf *b, const struct command *c);
 } parts[] = {
-	{ "SYNOPSIS", mdoc_synopsis },
 	{ "DESCRIPTION", mdoc_description },
 	{ "OPTIONS", mdoc_options },
 	{ "VARIABLES", mdoc_variables },
@@ -347,6 +352,9 @@ static void bash(struct buf *b)
 		"\t\t_init_completion -s || return\n"
 		"\telse\n"
 		"\t\tcur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cword=$COMP_CWORD\n"
+		"\t\t[[ $cur == = ]] && cur= && prev='='\n"
+		"\t\t[[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+		"\t\t[[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}\n"
 		"\tfi\n"
 		"\tif ((cword == 1)); then\n"
 		"\t\tCOMPREPLY=($(compgen -W \"--help --version ");
@@ -377,19 +385,26 @@ static void bash(struct buf *b)
 		"complete -o filenames -F _mlprof mlprof\n");
 }
 
-/* Quotes for zsh's _arguments and for fish: no quote, bracket or colon may end the text early. */
+/* The first statement, without what would end a quoted text of zsh or fish early. */
 static void short_meaning(struct buf *b, const char *meaning)
 {
-	int length = strcspn(meaning, ".:;");
-
-	for (int i = 0; i < length; i++)
-		if (!strchr("'[]\\", meaning[i]))
-			buf_char(b, meaning[i]);
+	for (; *meaning && !strchr(":;", *meaning); meaning++) {
+		if (*meaning == '.' && (meaning[1] == ' ' || !meaning[1]))
+			return;
+		if (!strchr("'[]\\", *meaning))
+			buf_char(b, *meaning);
+	}
 }
 
 static void zsh_row(struct buf *b, const struct option_row *row)
 {
-	buf_print(b, "\t\t'--%s%s[", row->name, row->value ? "=" : "");
+	const char *equals = row->value ? "=" : "";
+
+	if (row->letter)
+		buf_print(b, "\t\t'(-%c --%s)'{-%c%s,--%s%s}'[", row->letter, row->name, row->letter, row->value ? "+" : "",
+			  row->name, equals);
+	else
+		buf_print(b, "\t\t'--%s%s[", row->name, equals);
 	short_meaning(b, row->meaning);
 	buf_char(b, ']');
 	if (row->value)
@@ -403,6 +418,13 @@ static void zsh_row(struct buf *b, const struct option_row *row)
 		buf_char(b, ')');
 	}
 	buf_text(b, "' \\\n");
+}
+
+static void zsh_verbs(struct buf *b)
+{
+	buf_text(b, "\t\t'1:command:(");
+	command_names(b);
+	buf_text(b, ")' ;;\n");
 }
 
 static void zsh(struct buf *b)
@@ -430,7 +452,7 @@ static void zsh(struct buf *b)
 		if (!strcmp((*c)->name, "run"))
 			buf_text(b, "\t\t'--help[describe this command]' '(-)1: :_command_names -e' '*:: :_normal' ;;\n");
 		else if (!strcmp((*c)->name, "help"))
-			buf_text(b, "\t\t'1:command:(run replay dump help)' ;;\n");
+			zsh_verbs(b);
 		else
 			buf_text(b, "\t\t'--help[describe this command]' '1:raw stream:_files' ;;\n");
 	}
@@ -468,7 +490,10 @@ static void fish(struct buf *b)
 	buf_text(b,
 		"complete -c mlprof -n __fish_use_subcommand -l version -d 'print the version'\n"
 		"complete -c mlprof -l help -d 'print help'\n"
-		"complete -c mlprof -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand --fcs-skip=2)'\n");
+		"complete -c mlprof -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand --fcs-skip=2)'\n"
+		"complete -c mlprof -n '__fish_seen_subcommand_from help' -f -a '");
+	command_names(b);
+	buf_text(b, "'\n");
 }
 
 bool page_completion(struct buf *b, const char *shell)

@@ -60,11 +60,11 @@ static int terminal_rows(void)
 	return ioctl(2, TIOCGWINSZ, &w) || w.ws_row < ROWS_MIN ? 0 : w.ws_row;
 }
 
-/* The region leaves the last row out; setting it moves the cursor, which must come back where it was. The empty
- * line first makes sure that the cursor is not on the last row itself. */
+/* The region leaves the last row out; setting it moves the cursor, which must come back where it was. One step
+ * down first (ESC D keeps the column, which a newline would not) makes sure that it is not on the last row itself. */
 static void reserve_row(struct buf *b, int rows)
 {
-	buf_print(b, "\n\0337\033[1;%dr\0338\033[1A", rows - 1);
+	buf_print(b, "\033D\0337\033[1;%dr\0338\033[1A", rows - 1);
 }
 
 static void erase(struct status *s, struct buf *b)
