@@ -1,0 +1,400 @@
+"""bench.py - what mlprof costs, beside its peers, in one table.
+
+Every benchmark runs natively and under each tool, in turns, for several rounds; medians are compared.
+A bar is one line of the project's speed promises: it says PASS or OVER with the figure that was measured
+in this run. Counts are checked in the same run: a fast profiler that forgets records is no good.
+"""
+import argparse
+import datetime
+import glob
+import hashlib
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
+import harness
+
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "mlprof-tests")
+MICRO, MILLI = 1e3, 1e6
+
+
+def virtual_environment():
+    with open(os.path.join(HERE, "requirements.txt"), "rb") as file:
+        return os.path.join(CACHE, "venv-" + hashlib.sha256(file.read()).hexdigest()[:12])
+
+
+class Bench:
+    def __init__(self, tools, quick):
+        self.tools, self.quick = tools, quick
+        self.place = tempfile.mkdtemp(prefix="mlprof-bench-", dir="/var/tmp")
+        self.python = os.path.join(virtual_environment(), "bin", "python")
+        self.rows, self.bars = [], []
+        self.number = 0
+
+    # ---- ways to run a program: each returns (seconds, stdout, summary or None) -------------------
+
+    def timed(self, words, env=None):
+        start = time.monotonic()
+        done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **(env or {})}, cwd=self.place)
+        took = time.monotonic() - start
+        if done.returncode:
+            raise SystemExit(f"bench: {' '.join(words)} ended with {done.returncode}\n{done.stderr[-800:]}")
+        return took, done.stdout
+
+    def native(self, words, env):
+        return (*self.timed(words, env), None)
+
+    def mlprof(self, words, env, *options):
+        self.number += 1
+        trace = os.path.join(self.place, f"m{self.number}.perfetto-trace")
+        took, out = self.timed([self.tools.mlprof, "run", "--quiet", "-o", trace, *options, "--", *words], env)
+        with open(trace.replace(".perfetto-trace", ".summary.json")) as file:
+            summary = json.load(file)
+        summary["trace_bytes"] = os.path.getsize(trace)
+        summary["after_s"] = None
+        for old in glob.glob(trace.replace(".perfetto-trace", ".*")):
+            os.unlink(old)
+        return took, out, summary
+
+    def heaptrack(self, words, env):
+        self.number += 1
+        base = os.path.join(self.place, f"h{self.number}")
+        took, out = self.timed(["heaptrack", "--record-only", "-o", base, *words], env)
+        for old in glob.glob(base + "*"):
+            os.unlink(old)
+        return took, "\n".join(line for line in out.splitlines() if not line.startswith("heaptrack")), None
+
+    def memray(self, words, env):
+        """for Python programs: [python, ...] becomes memray run --native ..."""
+        output = os.path.join(self.place, "memray.bin")
+        took, out = self.timed([words[0], "-m", "memray", "run", "--native", "-q", "-f", "-o", output, *words[1:]], env)
+        os.unlink(output)
+        return took, out, None
+
+    def lttng(self, words, env):
+        wrapper = "liblttng-ust-libc-wrapper.so"
+        session = [["lttng", "create", "bench", "-o", os.path.join(self.place, "lttng")], ["lttng", "enable-event", "-u", "lttng_ust_libc:*"], ["lttng", "start"]]
+        for command in session:
+            subprocess.run(command, check=True, capture_output=True)
+        try:
+            return (*self.timed(words, {**(env or {}), "LD_PRELOAD": wrapper}), None)
+        finally:
+            subprocess.run(["lttng", "destroy", "bench"], capture_output=True)
+            shutil.rmtree(os.path.join(self.place, "lttng"), ignore_errors=True)
+
+    def has_lttng(self):
+        if not shutil.which("lttng"):
+            return False
+        subprocess.run(["lttng-sessiond", "--daemonize"], capture_output=True)
+        return subprocess.run(["lttng", "list"], capture_output=True).returncode == 0
+
+    # ---- a benchmark -------------------------------------------------------------------------------
+
+    def compare(self, name, ways, rounds, figure):
+        """ways: {column: function that runs once}; figure: (seconds, stdout) -> number. Returns medians."""
+        seen = {way: [] for way in ways}
+        summaries = []
+        for _ in range(rounds):
+            for way, run in ways.items():
+                took, out, summary = run()
+                seen[way].append(figure(took, out))
+                if summary:
+                    summaries.append((summary, out))
+        medians = {way: statistics.median(values) for way, values in seen.items()}
+        print(f"  {name}: " + ", ".join(f"{way} {value:.4g}" for way, value in medians.items()), file=sys.stderr, flush=True)
+        return medians, summaries
+
+    def row(self, *cells):
+        self.rows.append(cells)
+
+    def bar(self, what, figure, limit, unit):
+        self.bars.append((what, figure, limit, unit))
+
+    def close(self):
+        shutil.rmtree(self.place, ignore_errors=True)
+
+
+def printed_ns(_seconds, out):
+    return float([line for line in out.splitlines() if line.startswith("ns ")][0].split()[1])
+
+
+def seconds_taken(seconds, _out):
+    return seconds
+
+
+def expected_in(out):
+    return {line.split()[1]: int(line.split()[2]) for line in out.splitlines() if line.startswith("expect ")}
+
+
+def check_counts(bench, name, summaries, base):
+    """what the program did is what the summary says; base: what libc did for its threads"""
+    for summary, out in summaries:
+        for key, value in expected_in(out).items():
+            got = harness.look_up(summary, key) - harness.look_up(base, key)
+            if got != value or summary["losses"]["records"]:
+                bench.bar(f"{name}: {key} = what the program did", got, value, "exact")
+                return
+    bench.bar(f"{name}: counts of {len(summaries)} runs", 0, 0, "exact")
+
+
+# ---- the pair benchmark -----------------------------------------------------------------------------
+
+def pair_arguments(threads, depth, pairs, *more):
+    return [f"--threads={threads}", f"--depth={depth}", f"--pairs={pairs}", "--books", *more]
+
+
+def pair_ways(bench, program, arguments, peers):
+    words = [program, *arguments]
+    ways = {"native": lambda: bench.native(words, None), "mlprof": lambda: bench.mlprof(words, None)}
+    if "heaptrack" in peers:
+        ways["heaptrack"] = lambda: bench.heaptrack([program, *fewer(arguments)], None)
+    if "memray" in peers:
+        library = bench.tools.compile("bench/pair.c", "pair.so", ["-shared", "-fPIC", "-Dmain=pair_main"])
+        inside = [bench.python, os.path.join(HERE, "pair_from_python.py"), library, *fewer(arguments)]
+        ways["python"] = lambda: bench.native(inside, None)
+        ways["memray"] = lambda: bench.memray(inside, None)
+    if "lttng" in peers and bench.has_lttng():
+        ways["lttng"] = lambda: bench.lttng([program, *fewer(arguments)], None)
+    return ways
+
+
+def fewer(arguments):
+    """the slow ones get a tenth of the pairs"""
+    return [f"--pairs={int(a.split('=')[1]) // 10}" if a.startswith("--pairs=") else a for a in arguments]
+
+
+def pairs(bench):
+    program = bench.tools.compile("bench/pair.c", "pair")
+    rounds, count = (3, 1000000) if bench.quick else (7, 4000000)
+    added = {}
+    for threads, depth, peers in ((1, 20, ("heaptrack", "memray", "lttng")), (2, 20, ("heaptrack", "memray")), (1, 10, ()), (1, 100, ())):
+        name = f"pair, {threads} thread{'s' * (threads > 1)}, depth {depth}"
+        arguments = pair_arguments(threads, depth, count)
+        medians, summaries = bench.compare(name, pair_ways(bench, program, arguments, peers), rounds, printed_ns)
+        _, _, base = bench.mlprof([program, *pair_arguments(threads, depth, 0)], None)
+        check_counts(bench, name, summaries, base)
+        medians = dict(medians)
+        memray = medians.pop("memray", None)
+        if memray is not None:
+            medians["memray"] = medians["native"] + memray - medians.pop("python")
+        added[threads, depth] = {way: value - medians["native"] for way, value in medians.items()}
+        bench.row(name, "ns a pair", medians)
+    one = added[1, 20]
+    bench.bar("added to a pair, depth 20, one thread", one["mlprof"], 75, "ns")
+    bench.bar("  as a share of heaptrack's", one["mlprof"] / one["heaptrack"], 1 / 8, "x")
+    bench.bar("  as a share of memray --native's", one["mlprof"] / one["memray"], 1 / 5, "x")
+    bench.bar("  two threads against one", added[2, 20]["mlprof"] / one["mlprof"], 1.3, "x")
+    bench.bar("  each frame from depth 10 to 100", (added[1, 100]["mlprof"] - added[1, 10]["mlprof"]) / 90, 0.6, "ns")
+
+
+def misses(bench):
+    program = bench.tools.compile("bench/pair.c", "pair")
+    rounds, count = (3, 200000) if bench.quick else (7, 500000)
+    for name, paths in (("not in the cache", 8192), ("never seen before", 10**9)):
+        few = count if paths < 10**9 else count // 10
+        ways = pair_ways(bench, program, pair_arguments(1, 50, few, f"--walk={paths}"), ())
+        medians, _ = bench.compare(f"stack {name}", ways, rounds, printed_ns)
+        bench.row(f"pair, stack {name}, depth 50", "ns a pair", medians)
+        if paths < 10**9:
+            bench.bar(f"a stack {name}, depth 50", medians["mlprof"] - medians["native"], 1000, "ns")
+
+
+# ---- real programs ----------------------------------------------------------------------------------
+
+def cxx_source(bench):
+    path = os.path.join(bench.place, "large.cc")
+    with open(path, "w") as file:
+        file.write("#include <regex>\n#include <map>\n#include <string>\n#include <iostream>\n#include <functional>\n")
+        for i in range(12):
+            file.write(f"struct K{i} {{ int a; bool operator<(const K{i} &o) const {{ return a < o.a; }} }};\n"
+                       f"int f{i}(const std::string &s) {{ std::map<K{i}, std::string> m; m[K{i}{{1}}] = s;\n"
+                       f"  std::regex r(s); std::function<int(int)> g = [&](int x) {{ return x + (int)m.size(); }};\n"
+                       f"  return g(std::regex_match(s, r)); }}\n")
+    done = subprocess.run(["g++", "-E", path, "-o", path + ".ii"], check=True)
+    return path + ".ii", done
+
+
+SQLITE = """
+create table t(a integer, b text);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000000)
+insert into t select (i * 7919) % 1000003, 'row ' || i from n;
+create index k on t(b, a);
+select count(*) from t where b > 'row 5';
+"""
+JSON = "import json\nd = [{'k%d' % i: [i, str(i), {'x': i / 3}]} for i in range(30000)]\nfor _ in range(3): d = json.loads(json.dumps(d))"
+
+
+def real(bench):
+    rounds = 3 if bench.quick else 5
+    source, _ = cxx_source(bench)
+    cc1plus = subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True).stdout.strip()
+    script = os.path.join(bench.place, "index.sql")
+    with open(script, "w") as file:
+        file.write(SQLITE)
+    json_script = os.path.join(bench.place, "round_trip.py")
+    with open(json_script, "w") as file:
+        file.write(JSON)
+    import_script = os.path.join(bench.place, "import_it.py")
+    with open(import_script, "w") as file:
+        file.write("import onnxruntime")
+    programs = [
+        ("import onnxruntime", [bench.python, import_script], None, 2.5, True),
+        ("cc1plus -O2", [cc1plus, "-quiet", "-O2", source, "-o", "/dev/null"], None, 1.3, False),
+        ("sqlite3, index over 1 M rows", ["sqlite3", ":memory:", f".read {script}"], None, 1.5, False),
+        ("json round trip, PYTHONMALLOC=malloc", [bench.python, json_script], {"PYTHONMALLOC": "malloc"}, 1.5, True),
+    ]
+    for name, words, env, limit, is_python in programs:
+        ways = {"native": lambda: bench.native(words, env), "mlprof": lambda: bench.mlprof(words, env), "heaptrack": lambda: bench.heaptrack(words, env)}
+        if is_python:
+            ways["memray"] = lambda: bench.memray(words, env)
+        medians, summaries = bench.compare(name, ways, rounds, seconds_taken)
+        bench.row(name, "s", medians)
+        bench.bar(name, medians["mlprof"] / medians["native"], limit, "x native")
+        if name.startswith("import"):
+            share = (medians["mlprof"] - medians["native"]) / (medians["heaptrack"] - medians["native"])
+            bench.bar("  added time as a share of heaptrack's", share, 1 / 6, "x")
+        lost = sum(summary["losses"]["records"] for summary, _ in summaries)
+        bench.bar(f"  records lost in {len(summaries)} runs", lost, 0, "exact")
+
+
+def steady(bench):
+    rounds = 5 if bench.quick else 11
+    model = os.path.join(bench.place, "small.onnx")
+    subprocess.run([bench.python, os.path.join(HERE, "make_model.py"), model], check=True)
+    for name, argument in (("numpy matmul loop", "numpy"), ("ONNX Runtime inference loop", model)):
+        words = [bench.python, os.path.join(HERE, "steady.py"), argument]
+        env = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        ways = {"native": lambda: bench.native(words, env), "mlprof": lambda: bench.mlprof(words, env)}
+        if not bench.quick:
+            ways.update(heaptrack=lambda: bench.heaptrack(words, env), memray=lambda: bench.memray(words, env))
+        medians, _ = bench.compare(name, ways, rounds, printed_ns)
+        bench.row(f"{name}, a round", "us", {way: value / MICRO for way, value in medians.items()})
+        bench.bar(name, medians["mlprof"] / medians["native"], 1.03, "x native")
+
+
+# ---- the collector ----------------------------------------------------------------------------------
+
+def highest_rss(process):
+    """VmHWM of a process while it lives, in bytes"""
+    high = 0
+    while process.poll() is None:
+        try:
+            with open(f"/proc/{process.pid}/status") as file:
+                high = max([high] + [int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM")])
+        except OSError:
+            break
+        time.sleep(0.01)
+    return high
+
+
+def watched(bench, words):
+    """-> (highest RSS of the collector, seconds from the program's end to ours, summary, trace bytes, stdout)"""
+    trace = os.path.join(bench.place, "watched.perfetto-trace")
+    output = os.path.join(bench.place, "watched.out")
+    with open(output, "w") as file:
+        process = subprocess.Popen([bench.tools.mlprof, "run", "--quiet", "-o", trace, "--", *words], stdout=file, cwd=bench.place)
+        high = highest_rss(process)
+    ended = time.monotonic()
+    with open(output) as file:
+        out = file.read()
+    program_end = float([line for line in out.splitlines() if line.startswith("end ")][0].split()[1]) / 1e9
+    with open(trace.replace(".perfetto-trace", ".summary.json")) as file:
+        return high, ended - program_end, json.load(file), os.path.getsize(trace), out
+
+
+def collector(bench):
+    program = bench.tools.compile("bench/pair.c", "pair")
+    stress = 3 if bench.quick else 10
+    _, after, summary, size, out = watched(bench, [program, "--books", f"--seconds={stress}"])
+    waited = summary["overhead"].get("waited_ns", 0) / summary["duration_ns"]
+    bench.bar(f"{stress} s of stress: the program waited", waited * 100, 5, "% of the time")
+    bench.bar("  output complete after the program's end", after, 1, "s")
+    _, _, base = bench.mlprof([program, "--books", "--pairs=0"], None)
+    check_counts(bench, f"{stress} s of stress", [(summary, out)], base)
+
+    empty, _, _, _, _ = watched(bench, [program, "--books", "--pairs=0"])
+    high, after, summary, _, out = watched(bench, [program, "--books", "--pairs=0", "--live=2000000"])
+    bench.bar("2 M live blocks: the collector's memory", high / 1e6, 300, "MB")
+    bench.bar("  each live block", (high - empty) / 2e6, 64, "bytes")
+    check_counts(bench, "2 M live blocks", [(summary, out)], base)
+
+
+def long_run(bench):
+    program = bench.tools.compile("bench/pair.c", "pair")
+    high, after, summary, size, out = watched(bench, [program, "--books", "--pairs=100000000"])
+    _, _, base = bench.mlprof([program, "--books", "--pairs=0"], None)
+    check_counts(bench, "100 M allocations", [(summary, out)], base)
+    bench.bar("100 M allocations: the trace", size / 1e6, 50, "MB")
+    bench.bar("  the collector's memory", high / 1e6, 300, "MB")
+
+
+def start_up(bench):
+    words = ["/bin/true"]
+    ways = {"native": lambda: bench.native(words, None), "mlprof": lambda: bench.mlprof(words, None)}
+    medians, _ = bench.compare("true", ways, 15 if bench.quick else 40, seconds_taken)
+    bench.row("true", "ms", {way: value * 1e3 for way, value in medians.items()})
+    bench.bar("mlprof run true costs", (medians["mlprof"] - medians["native"]) * 1e3, 30, "ms")
+
+
+# ---- the table --------------------------------------------------------------------------------------
+
+BENCHES = {"pair": pairs, "miss": misses, "real": real, "steady": steady, "collector": collector, "true": start_up}
+COLUMNS = ["native", "mlprof", "heaptrack", "memray", "lttng"]
+
+
+def machine():
+    with open("/proc/cpuinfo") as file:
+        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    return f"{datetime.date.today()}, {len(names)} x {names[0] if names else platform.machine()}, Linux {platform.release()}"
+
+
+def show(bench):
+    print(f"\n{machine()}\n")
+    print(f"{'':42} {'':9}" + "".join(f"{name:>22}" for name in COLUMNS))
+    for name, unit, medians in bench.rows:
+        cells = []
+        for column in COLUMNS:
+            value = medians.get(column)
+            ratio = f" ({value / medians['native']:.2f}x)" if value is not None and column != "native" else ""
+            cells.append(f"{'-' if value is None else f'{value:.4g}' + ratio:>22}")
+        print(f"{name:42} {unit:9}" + "".join(cells))
+    print()
+    over = 0
+    for what, figure, limit, unit in bench.bars:
+        good = figure == limit if unit == "exact" else figure <= limit
+        over += not good
+        told = ("agree" if good else f"{figure}, not {limit}") if unit == "exact" else f"{figure:.3g} {unit}, at most {limit:.3g}"
+        print(f"{'PASS' if good else 'OVER'}  {what}: {told}")
+    print(f"\n{len(bench.bars) - over} of {len(bench.bars)} bars held")
+    return over
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, shorter runs")
+    parser.add_argument("--long", action="store_true", help="also 100 M allocations")
+    parser.add_argument("names", nargs="*", help=" ".join(BENCHES))
+    options = parser.parse_args()
+    bench = Bench(harness.Tools(options.build), options.quick)
+    try:
+        for name, run in BENCHES.items():
+            if not options.names or name in options.names:
+                run(bench)
+        if options.long:
+            long_run(bench)
+        return 1 if show(bench) else 0
+    finally:
+        bench.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
