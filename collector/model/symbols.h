@@ -36,6 +36,7 @@ struct frames symbols_frames(struct symbols *y, const struct process *p, u32 nod
 /* The first frame outside libc, libstdc++ and allocator internals, walking outwards; never NULL. */
 const struct frame *symbols_owner(struct symbols *y, const struct process *p, u32 node, const struct module **module);
 u64 symbols_unnamed(const struct symbols *y);    /* distinct addresses that stayed without a name */
+u64 symbols_unlined(const struct symbols *y);    /* addresses whose debug information was too much to read */
 void symbols_free(struct symbols *y);
 
 #endif

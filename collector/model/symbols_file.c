@@ -1,0 +1,322 @@
+/*
+ * symbols_file.c - an ELF file as a sorted table of its functions, and the way to its debug information.
+ *
+ * A file is believed only if its build id is the one that was mapped: it may have been replaced since. What it says is
+ * not believed at all: every section and string goes through libelf's bounds.
+ *
+ * Debug information is looked for in the file itself, then by build id and by .gnu_debuglink where distributions put
+ * it, and asked of a debuginfod server only if the user wants that.
+ */
+#include "symbols_parts.h"
+
+#include <dlfcn.h>
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEBUG_ROOT "/usr/lib/debug"
+
+enum { SYMBOLS_MAX = 1 << 24, LOOK_BACK = 16 };
+
+struct symbol {
+	u64 addr, size;
+	const char *name;               /* in the file's own string table */
+	u8 rank;                        /* of several at one address the lowest is shown */
+};
+
+struct code_file {
+	Elf *elf, *debug_elf;           /* debug_elf: a file of its own, or NULL */
+	struct symbol *symbol;          /* sorted by address, one for each */
+	u32 symbols, room;
+	struct debug_info *debug;
+};
+
+/* ---- opening ----------------------------------------------------------------------- */
+
+/* The descriptor is given back at once: hundreds of modules must not use up our files. */
+static Elf *elf_of_fd(int fd)
+{
+	struct stat st;
+	Elf *elf = NULL;
+
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
+		elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+	if (elf && (elf_kind(elf) != ELF_K_ELF || elf_cntl(elf, ELF_C_FDDONE) < 0)) {
+		elf_end(elf);
+		elf = NULL;
+	}
+	if (fd >= 0)
+		close(fd);
+	return elf;
+}
+
+static bool same_build(Elf *elf, const struct object *o)
+{
+	const void *id;
+	ssize_t len = dwelf_elf_gnu_build_id(elf, &id);
+
+	if (!o->build_len)
+		return true;
+	if (len != o->build_len)
+		return false;
+	return !memcmp(id, o->build_id, len < (ssize_t)sizeof(o->build_id) ? (size_t)len : sizeof(o->build_id));
+}
+
+static Elf *elf_of_path(const char *path, const struct object *o)
+{
+	Elf *elf = elf_of_fd(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+
+	if (elf && !same_build(elf, o)) {
+		elf_end(elf);
+		elf = NULL;
+	}
+	return elf;
+}
+
+/* ---- debug files ------------------------------------------------------------------- */
+
+static bool has_section(Elf *elf, const char *const *names)
+{
+	size_t strings;
+	Elf_Scn *section = NULL;
+	GElf_Shdr head;
+
+	if (elf_getshdrstrndx(elf, &strings))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &head) ? elf_strptr(elf, strings, head.sh_name) : NULL;
+
+		for (const char *const *n = names; name && *n; n++)
+			if (!strcmp(name, *n) && head.sh_type != SHT_NOBITS)
+				return true;
+	}
+	return false;
+}
+
+static bool has_debug(Elf *elf)
+{
+	static const char *const names[] = { ".debug_info", ".zdebug_info", NULL };
+
+	return has_section(elf, names);
+}
+
+static Elf *debug_by_build_id(const struct object *o)
+{
+	char path[128];
+	int at = snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%02x/", o->build_id[0]);
+
+	if (o->build_len < 2 || o->build_len > sizeof(o->build_id))
+		return NULL;
+	for (u32 i = 1; i < o->build_len; i++)
+		at += snprintf(path + at, sizeof(path) - at, "%02x", o->build_id[i]);
+	snprintf(path + at, sizeof(path) - at, ".debug");
+	return elf_of_path(path, o);
+}
+
+/* Only with a build id to compare: the link's checksum would mean to read the whole file. */
+static Elf *debug_by_link(Elf *elf, const struct object *o)
+{
+	static const struct { const char *root, *below; } place[] = { { "", "" }, { "", ".debug/" }, { DEBUG_ROOT, "" } };
+	GElf_Word crc;
+	const char *link = dwelf_elf_gnu_debuglink(elf, &crc);
+	Elf *debug = NULL;
+	char path[8192];
+
+	if (!link || !o->build_len || strchr(link, '/'))
+		return NULL;
+	for (size_t i = 0; !debug && i < sizeof(place) / sizeof(place[0]); i++) {
+		snprintf(path, sizeof(path), "%s%.*s%s%s", place[i].root, (int)(o->base - o->path), o->path, place[i].below, link);
+		debug = elf_of_path(path, o);
+	}
+	return debug;
+}
+
+/* libdebuginfod is big and rarely there, so it is opened by name. */
+static Elf *debug_by_server(const struct object *o)
+{
+	void *library = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
+	void *(*client_new)(void) = library ? (void *(*)(void))dlsym(library, "debuginfod_begin") : NULL;
+	int (*find)(void *, const u8 *, int, char **) =
+		library ? (int (*)(void *, const u8 *, int, char **))dlsym(library, "debuginfod_find_debuginfo") : NULL;
+	void (*client_free)(void *) = library ? (void (*)(void *))dlsym(library, "debuginfod_end") : NULL;
+	void *client = client_new && find && client_free && o->build_len ? client_new() : NULL;
+	int fd = client ? find(client, o->build_id, o->build_len, NULL) : -1;
+
+	if (client)
+		client_free(client);
+	return fd >= 0 ? elf_of_fd(fd) : NULL;
+}
+
+static Elf *debug_file(struct symbols *y, Elf *elf, const struct object *o)
+{
+	Elf *debug = debug_by_build_id(o);
+
+	if (!debug && elf)
+		debug = debug_by_link(elf, o);
+	if (!debug && y->debuginfod)
+		debug = debug_by_server(o);
+	return debug;
+}
+
+/* ---- functions --------------------------------------------------------------------- */
+
+static u8 leading_underscores(const char *name)
+{
+	u8 count = 0;
+
+	while (name[count] == '_' && count < 8)
+		count++;
+	return count;
+}
+
+/* Global names before weak before local, plain ones before __internal ones. */
+static u8 rank_of(const GElf_Sym *sym, const char *name)
+{
+	int bind = GELF_ST_BIND(sym->st_info);
+
+	return (bind == STB_GLOBAL ? 0 : bind == STB_WEAK ? 1 : 2) << 4 | leading_underscores(name);
+}
+
+static bool add_symbol(struct code_file *f, const GElf_Sym *sym, const char *name)
+{
+	if (f->symbols == f->room) {
+		u32 room = f->room * 2 + 1024;
+		struct symbol *symbol = realloc(f->symbol, room * sizeof(*symbol));
+
+		if (!symbol)
+			return false;
+		f->symbol = symbol;
+		f->room = room;
+	}
+	f->symbol[f->symbols++] = (struct symbol){
+		.addr = sym->st_value, .size = sym->st_size, .name = name, .rank = rank_of(sym, name),
+	};
+	return true;
+}
+
+static void read_table(struct code_file *f, Elf *elf, Elf_Scn *section, const GElf_Shdr *head)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t count = data && head->sh_entsize ? data->d_size / head->sh_entsize : 0;
+	GElf_Sym sym;
+
+	for (size_t i = 1; i < count && i < SYMBOLS_MAX && f->symbols < SYMBOLS_MAX; i++) {
+		if (!gelf_getsym(data, i, &sym) || sym.st_shndx == SHN_UNDEF)
+			continue;
+		int type = GELF_ST_TYPE(sym.st_info);
+
+		if (type != STT_FUNC && type != STT_GNU_IFUNC)
+			continue;
+		const char *name = elf_strptr(elf, head->sh_link, sym.st_name);
+
+		if (name && *name && !add_symbol(f, &sym, name))
+			return;
+	}
+}
+
+static void read_tables(struct code_file *f, Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr head;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &head) && (head.sh_type == SHT_SYMTAB || head.sh_type == SHT_DYNSYM))
+			read_table(f, elf, section, &head);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	if (!x->size != !y->size)
+		return x->size ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static void sort_symbols(struct code_file *f)
+{
+	u32 kept = 0;
+
+	if (f->symbols)
+		qsort(f->symbol, f->symbols, sizeof(*f->symbol), by_address);
+	for (u32 i = 0; i < f->symbols; i++)
+		if (!kept || f->symbol[kept - 1].addr != f->symbol[i].addr)
+			f->symbol[kept++] = f->symbol[i];
+	f->symbols = kept;
+}
+
+/* A function of unknown size reaches to the next one. */
+struct found code_file_find(const struct code_file *f, u64 addr)
+{
+	u32 low = 0, high = f->symbols;
+
+	while (low < high) {
+		u32 middle = low + (high - low) / 2;
+
+		if (f->symbol[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return (struct found){ 0 };
+	for (u32 i = low; i > 0 && low - i < LOOK_BACK; i--) {
+		const struct symbol *s = &f->symbol[i - 1];
+
+		if (addr - s->addr < s->size || (!s->size && i == low))
+			return (struct found){ s->name, true, addr - s->addr };
+	}
+	return (struct found){ f->symbol[low - 1].name, false, addr - f->symbol[low - 1].addr };
+}
+
+/* ---- a file ------------------------------------------------------------------------ */
+
+struct code_file *code_file_open(struct symbols *y, const struct object *o)
+{
+	struct code_file *f = calloc(1, sizeof(*f));
+
+	if (!f || elf_version(EV_CURRENT) == EV_NONE) {
+		free(f);
+		return NULL;
+	}
+	f->elf = elf_of_path(o->path, o);
+	if (!f->elf || !has_debug(f->elf))
+		f->debug_elf = debug_file(y, f->elf, o);
+	if (f->elf)
+		read_tables(f, f->elf);
+	if (f->debug_elf)
+		read_tables(f, f->debug_elf);
+	sort_symbols(f);
+	if (f->debug_elf && has_debug(f->debug_elf))
+		f->debug = debug_open(y, f->debug_elf);
+	else if (f->elf && has_debug(f->elf))
+		f->debug = debug_open(y, f->elf);
+	if (f->symbols || f->debug)
+		return f;
+	code_file_free(f);
+	return NULL;
+}
+
+struct debug_info *code_file_debug(const struct code_file *f)
+{
+	return f->debug;
+}
+
+void code_file_free(struct code_file *f)
+{
+	if (!f)
+		return;
+	debug_free(f->debug);
+	elf_end(f->elf);
+	elf_end(f->debug_elf);
+	free(f->symbol);
+	free(f);
+}

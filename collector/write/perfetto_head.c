@@ -1,0 +1,204 @@
+/*
+ * perfetto_head.c - what is said of the recording as a whole: clocks, machine, identity, attributes.
+ *
+ * The clocks must be the first packet of the file: whatever came before them would be read on another clock.
+ * Clock 4 is there because heap dumps are stamped with it.
+ */
+#include "perfetto.h"
+
+#include <stdio.h>
+
+enum { CLOCK_REAL = 1, CLOCK_MONO = 3, CLOCK_MONO_COARSE = 4, CLOCK_BOOT = 6 };
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void clocks(struct perfetto *w)
+{
+	const struct rec_clock *c = &w->session->first_clock;
+	const struct { u32 id; u64 ns; } now[] = {
+		{ CLOCK_MONO, c->monotonic }, { CLOCK_MONO_COARSE, c->monotonic },
+		{ CLOCK_BOOT, c->boottime }, { CLOCK_REAL, c->realtime },
+	};
+	PerfettoMin__ClockSnapshot__Clock clock[COUNT(now)], *list[COUNT(now)];
+	PerfettoMin__ClockSnapshot snapshot = PERFETTO_MIN__CLOCK_SNAPSHOT__INIT;
+	PerfettoMin__TracePacket packet = PERFETTO_MIN__TRACE_PACKET__INIT;
+
+	for (size_t i = 0; i < COUNT(now); i++) {
+		perfetto_min__clock_snapshot__clock__init(&clock[i]);
+		clock[i].has_clock_id = clock[i].has_timestamp = 1;
+		clock[i].clock_id = now[i].id;
+		clock[i].timestamp = now[i].ns;
+		list[i] = &clock[i];
+	}
+	snapshot.clocks = list;
+	snapshot.n_clocks = COUNT(now);
+	snapshot.has_primary_trace_clock = 1;
+	snapshot.primary_trace_clock = CLOCK_MONO;
+	packet.clock_snapshot = &snapshot;
+	packet_rare(w, &packet);
+}
+
+static void machine(struct perfetto *w)
+{
+	const struct rec_session *head = &w->session->head;
+	PerfettoMin__SystemInfo__Utsname uts = PERFETTO_MIN__SYSTEM_INFO__UTSNAME__INIT;
+	PerfettoMin__SystemInfo info = PERFETTO_MIN__SYSTEM_INFO__INIT;
+	PerfettoMin__TracePacket packet = PERFETTO_MIN__TRACE_PACKET__INIT;
+
+	w->uts_written = w->session->uts;
+	if (w->session->uts) {
+		uts.sysname = w->session->uts;
+		uts.release = uts.sysname + strlen(uts.sysname) + 1;
+		uts.version = uts.release + strlen(uts.release) + 1;
+		uts.machine = uts.version + strlen(uts.version) + 1;
+		info.utsname = &uts;
+	}
+	info.has_page_size = info.has_num_cpus = info.has_system_ram_bytes = 1;
+	info.page_size = head->page_size;
+	info.num_cpus = head->cpus;
+	info.system_ram_bytes = head->ram;
+	packet.system_info = &info;
+	packet_rare(w, &packet);
+}
+
+static void identity(struct perfetto *w)
+{
+	PerfettoMin__TraceUuid uuid = PERFETTO_MIN__TRACE_UUID__INIT;
+	PerfettoMin__TracePacket packet = PERFETTO_MIN__TRACE_PACKET__INIT;
+
+	uuid.has_msb = uuid.has_lsb = 1;
+	uuid.msb = w->session->head.id0;
+	uuid.lsb = w->session->head.id1;
+	packet.trace_uuid = &uuid;
+	packet_rare(w, &packet);
+}
+
+/* ---- attributes: metadata rows "trace_attribute.KEY" ------------------------------- */
+
+static void attribute(struct perfetto *w, const char *key, const char *text, i64 number)
+{
+	PerfettoMin__TraceAttributes__Attribute a = PERFETTO_MIN__TRACE_ATTRIBUTES__ATTRIBUTE__INIT, *list[] = { &a };
+	PerfettoMin__TraceAttributes attributes = PERFETTO_MIN__TRACE_ATTRIBUTES__INIT;
+	PerfettoMin__TracePacket packet = PERFETTO_MIN__TRACE_PACKET__INIT;
+	char *key_copy = utf8_copy(key), *text_copy = text ? utf8_copy(text) : NULL;
+
+	a.key = key_copy;
+	a.string_value = text_copy;
+	a.has_long_value = !text;
+	a.long_value = number;
+	attributes.attribute = list;
+	attributes.n_attribute = 1;
+	packet.trace_attributes = &attributes;
+	if (key_copy)
+		packet_rare(w, &packet);
+	free(key_copy);
+	free(text_copy);
+}
+
+/* Arguments, each ended by a NUL, as one line; one that a shell would take apart is put in quotes. */
+static char *command_line(const char *command, u32 bytes)
+{
+	char *line = malloc(3 * (size_t)bytes + 1), *to = line;
+
+	if (!line)
+		return NULL;
+	for (u32 at = 0; at < bytes;) {
+		int len = strnlen(command + at, bytes - at);
+		const char *quote = len && strcspn(command + at, " \t\n\"'\\$") >= (size_t)len ? "" : "'";
+
+		to += sprintf(to, "%s%s%.*s%s", to > line ? " " : "", quote, len, command + at, quote);
+		at += len + 1;
+	}
+	*to = 0;
+	return line;
+}
+
+static void numbered(struct perfetto *w, const char *key, const struct text_list *list)
+{
+	char name[64];
+
+	for (u32 i = 0; i < list->count; i++) {
+		snprintf(name, sizeof(name), "mlprof.%s.%u", key, i + 1);
+		attribute(w, name, list->at[i], 0);
+	}
+}
+
+static void options(struct perfetto *w)
+{
+	char name[128];
+
+	for (u32 i = 0; i < w->session->options.count; i++) {
+		const char *option = w->session->options.at[i], *value = strchrnul(option, '=');
+
+		snprintf(name, sizeof(name), "mlprof.option.%.*s", (int)(value - option), option);
+		attribute(w, name, *value ? value + 1 : "", 0);
+	}
+}
+
+static void pools(struct perfetto *w)
+{
+	char name[512];
+
+	for (u32 i = 0; i < w->session->pools.count; i++) {
+		const struct pool *pool = &w->session->pools.at[i];
+
+		snprintf(name, sizeof(name), "mlprof.pool.%s.peak_bytes", pool->name);
+		attribute(w, name, NULL, pool->peak);
+	}
+}
+
+static void numbers(struct perfetto *w, const struct symbols *y)
+{
+	const struct session *s = w->session;
+	const struct losses *l = &s->losses;
+	const struct { const char *key; u64 value; } row[] = {
+		{ "mlprof.duration_ns", ns_of(w, s->end) - ns_of(w, s->start) },
+		{ "mlprof.peak_bytes", s->total.peak },
+		{ "mlprof.peak_time_ns", ns_of(w, s->total.peak_ticks) },
+		{ "mlprof.allocs", s->allocs },
+		{ "mlprof.frees", s->frees },
+		{ "mlprof.allocated_bytes", s->allocated_bytes },
+		{ "mlprof.temporary_allocs", s->temporary },
+		{ "mlprof.live_at_exit_bytes", s->live_bytes },
+		{ "mlprof.live_at_exit_blocks", s->live_blocks },
+		{ "mlprof.processes", s->processes },
+		{ "mlprof.events", s->events },
+		{ "mlprof.large_bytes", s->large },
+		{ "mlprof.losses.records", l->records },
+		{ "mlprof.losses.stacks", l->stacks },
+		{ "mlprof.losses.symbols", l->symbols },
+		{ "mlprof.losses.lines", symbols_unlined(y) },
+		{ "mlprof.losses.late", l->late },
+		{ "mlprof.losses.bad_chunks", l->bad_chunks },
+		{ "mlprof.losses.unknown_frees", l->unknown_frees },
+		{ "mlprof.losses.spans", l->spans },
+		{ "mlprof.losses.texts", l->texts },
+	};
+
+	for (size_t i = 0; i < COUNT(row); i++)
+		attribute(w, row[i].key, NULL, row[i].value);
+}
+
+void head_begin(struct perfetto *w)
+{
+	char *line;
+
+	clocks(w);
+	machine(w);
+	identity(w);
+	attribute(w, "mlprof.version", MLPROF_VERSION, 0);
+	line = command_line(w->session->command, w->session->command_bytes);
+	if (line)
+		attribute(w, "mlprof.command", line, 0);
+	free(line);
+}
+
+void head_end(struct perfetto *w, const struct symbols *y)
+{
+	if (!w->uts_written && w->session->uts)
+		machine(w);
+	options(w);
+	numbers(w, y);
+	pools(w);
+	numbered(w, "notice", &w->session->notices);
+}

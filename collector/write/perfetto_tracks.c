@@ -1,0 +1,394 @@
+/*
+ * perfetto_tracks.c - processes, threads and their counters.
+ *
+ *   process
+ *     memory     (group)   total, malloc, mmap, file mappings, shared mappings
+ *     activity   (group)   CPU, page faults
+ *     thread ...
+ *   total (all processes)
+ *
+ * The groups are there because the trace processor keeps an order of tracks only below a track of one's own.
+ * RSS goes through ProcessStats, which every Perfetto view knows as mem.rss.
+ */
+#include "perfetto.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+enum { ORDER_EXPLICIT = 3, UNIT_BYTES = 3 };
+enum { STATS_PROCESS = 1, STATS_PID = 1, STATS_RSS = 3, STATS_ANON = 4, STATS_FILE = 5, STATS_SHMEM = 6 };
+enum { SAMPLES_PER_GAP = 4096 };
+
+static const struct {
+	const char *name, *share, *meaning;
+} curve_track[CURVES] = {
+	[CURVE_TOTAL]  = { "total", "heap", "malloc and accessible anonymous mappings" },
+	[CURVE_MALLOC] = { "malloc", "heap", "requested bytes of live blocks" },
+	[CURVE_MMAP]   = { "mmap", "heap", "accessible anonymous mappings made by the program" },
+	[CURVE_FILES]  = { "file mappings", NULL, "mapped files, for instance model weights" },
+	[CURVE_SHARED] = { "shared mappings", NULL, "shared memory: memfd, shm, anonymous shared" },
+};
+
+static const int curve_rank[CURVES] = {
+	[CURVE_TOTAL] = 0, [CURVE_MALLOC] = 1, [CURVE_MMAP] = 2, [CURVE_FILES] = 3, [CURVE_SHARED] = 4,
+};
+
+struct process_tracks *tracks_of(struct perfetto *w, const struct process *p)
+{
+	if (p->index >= w->tracks_room) {
+		u32 room = (p->index + 8) * 2;
+		struct process_tracks *tracks = realloc(w->tracks, room * sizeof(*tracks));
+
+		if (!tracks)
+			return NULL;
+		memset(tracks + w->tracks_room, 0, (room - w->tracks_room) * sizeof(*tracks));
+		w->tracks = tracks;
+		w->tracks_room = room;
+	}
+	return &w->tracks[p->index];
+}
+
+/* ---- descriptors ------------------------------------------------------------------- */
+
+static void describe(struct perfetto *w, PerfettoMin__TrackDescriptor *track)
+{
+	PerfettoMin__TracePacket packet = PERFETTO_MIN__TRACE_PACKET__INIT;
+
+	packet.track_descriptor = track;
+	packet_rare(w, &packet);
+}
+
+static u64 describe_named(struct perfetto *w, PerfettoMin__TrackDescriptor *track, const char *name, u64 parent, int rank)
+{
+	track->has_uuid = 1;
+	track->uuid = w->next_uuid++;
+	track->name = (char *)name;
+	track->has_parent_uuid = parent != 0;
+	track->parent_uuid = parent;
+	track->has_sibling_order_rank = rank >= 0;
+	track->sibling_order_rank = rank;
+	describe(w, track);
+	return track->uuid;
+}
+
+u64 track_new(struct perfetto *w, const char *name, u64 parent, int rank, int child_ordering)
+{
+	PerfettoMin__TrackDescriptor track = PERFETTO_MIN__TRACK_DESCRIPTOR__INIT;
+
+	track.has_child_ordering = child_ordering != 0;
+	track.child_ordering = child_ordering;
+	return describe_named(w, &track, name, parent, rank);
+}
+
+static u64 bytes_counter(struct perfetto *w, const char *name, const char *share, const char *meaning, u64 parent, int rank)
+{
+	PerfettoMin__TrackDescriptor track = PERFETTO_MIN__TRACK_DESCRIPTOR__INIT;
+	PerfettoMin__TrackDescriptor__Counter counter = PERFETTO_MIN__TRACK_DESCRIPTOR__COUNTER__INIT;
+
+	counter.has_unit = 1;
+	counter.unit = UNIT_BYTES;
+	counter.y_axis_share_key = (char *)share;
+	track.counter = &counter;
+	track.description = (char *)meaning;
+	return describe_named(w, &track, name, parent, rank);
+}
+
+static u64 unit_counter(struct perfetto *w, const char *name, const char *unit, u64 parent, int rank)
+{
+	PerfettoMin__TrackDescriptor track = PERFETTO_MIN__TRACK_DESCRIPTOR__INIT;
+	PerfettoMin__TrackDescriptor__Counter counter = PERFETTO_MIN__TRACK_DESCRIPTOR__COUNTER__INIT;
+
+	counter.unit_name = (char *)unit;
+	track.counter = &counter;
+	return describe_named(w, &track, name, parent, rank);
+}
+
+/* After an exec one number stands for two processes; the time of the packet says which. */
+static void describe_process(struct perfetto *w, u64 uuid, const struct process *p, u64 ns, const char *label)
+{
+	PerfettoMin__TracePacket packet = PERFETTO_MIN__TRACE_PACKET__INIT;
+	PerfettoMin__TrackDescriptor track = PERFETTO_MIN__TRACK_DESCRIPTOR__INIT;
+	PerfettoMin__TrackDescriptor__Process process = PERFETTO_MIN__TRACK_DESCRIPTOR__PROCESS__INIT;
+	char *name = utf8_copy(p->name ? p->name : ""), *label_copy = label ? utf8_copy(label) : NULL;
+
+	process.has_pid = process.has_start_timestamp_ns = 1;
+	process.pid = p->pid;
+	process.process_name = name;
+	process.start_timestamp_ns = ns_of(w, p->born);
+	process.n_process_labels = label_copy != NULL;
+	process.process_labels = &label_copy;
+	track.has_uuid = 1;
+	track.uuid = uuid;
+	track.process = &process;
+	packet.has_timestamp = 1;
+	packet.timestamp = ns;
+	packet.track_descriptor = &track;
+	packet_rare(w, &packet);
+	free(name);
+	free(label_copy);
+}
+
+/* ---- processes and threads --------------------------------------------------------- */
+
+/* The arguments as protobuf-c wants them; list and text in one block. */
+static char **argument_list(const char *command, u32 bytes, size_t *count)
+{
+	char **list = malloc((bytes + 1) * sizeof(char *) + bytes + 1), *text = (char *)(list + bytes + 1);
+
+	*count = 0;
+	if (!list || !bytes)
+		return list;
+	memcpy(text, command, bytes);
+	text[bytes] = 0;
+	for (u32 at = 0; at < bytes; at += strlen(text + at) + 1) {
+		utf8_fix(text + at);
+		list[(*count)++] = text + at;
+	}
+	return list;
+}
+
+/* A parent that is not recorded would become a process without a name. */
+static bool in_session(const struct session *s, u32 pid)
+{
+	for (u32 i = 0; i < s->processes; i++)
+		if (s->process[i]->pid == pid)
+			return true;
+	return false;
+}
+
+static void process_tree(struct perfetto *w, struct process_tracks *k, const struct process *p)
+{
+	PerfettoMin__ProcessTree__Process process = PERFETTO_MIN__PROCESS_TREE__PROCESS__INIT, *list[] = { &process };
+	PerfettoMin__ProcessTree tree = PERFETTO_MIN__PROCESS_TREE__INIT;
+	PerfettoMin__TracePacket packet = PERFETTO_MIN__TRACE_PACKET__INIT;
+
+	process.has_pid = process.has_uid = 1;
+	process.has_ppid = in_session(w->session, p->ppid);
+	process.pid = p->pid;
+	process.ppid = p->ppid;
+	process.uid = p->uid;
+	process.cmdline = argument_list(p->command, p->command ? p->command_bytes : 0, &process.n_cmdline);
+	tree.processes = list;
+	tree.n_processes = 1;
+	packet.process_tree = &tree;
+	packet.has_timestamp = 1;
+	packet.timestamp = ns_of(w, p->born);
+	packet_rare(w, &packet);
+	free(process.cmdline);
+	k->command_bytes = p->command_bytes;
+}
+
+static u64 curve_of(struct perfetto *w, struct process_tracks *k, enum curve_kind c)
+{
+	if (!k->curve[c])
+		k->curve[c] = bytes_counter(w, curve_track[c].name, curve_track[c].share, curve_track[c].meaning,
+					    k->memory, curve_rank[c]);
+	return k->curve[c];
+}
+
+static void new_process(struct perfetto *w, struct process_tracks *k, struct process *p)
+{
+	k->process = p->track = w->next_uuid++;
+	describe_process(w, k->process, p, ns_of(w, p->born), NULL);
+	k->memory = track_new(w, "memory", k->process, -1, ORDER_EXPLICIT);
+	curve_of(w, k, CURVE_TOTAL);
+	curve_of(w, k, CURVE_MALLOC);
+}
+
+/* May be called again when more is known. */
+void tracks_process(struct perfetto *w, struct process *p)
+{
+	struct process_tracks *k = tracks_of(w, p);
+
+	if (!k)
+		return;
+	bool first = !k->process;
+
+	if (first)
+		new_process(w, k, p);
+	if (first || k->command_bytes != p->command_bytes)
+		process_tree(w, k, p);
+}
+
+void tracks_thread(struct perfetto *w, struct process *p, struct thread *t)
+{
+	PerfettoMin__TrackDescriptor track = PERFETTO_MIN__TRACK_DESCRIPTOR__INIT;
+	PerfettoMin__TrackDescriptor__Thread thread = PERFETTO_MIN__TRACK_DESCRIPTOR__THREAD__INIT;
+	char *name = utf8_copy(t->name ? t->name : "");
+
+	if (!t->track)
+		t->track = w->next_uuid++;
+	thread.has_pid = thread.has_tid = 1;
+	thread.pid = p->pid;
+	thread.tid = t->tid;
+	thread.thread_name = name && *name ? name : NULL;
+	track.has_uuid = 1;
+	track.uuid = t->track;
+	track.thread = &thread;
+	describe(w, &track);
+	free(name);
+}
+
+/* ---- how it ended ------------------------------------------------------------------ */
+
+u64 process_end(const struct session *s, const struct process *p)
+{
+	return p->ended ? p->ended : s->end;
+}
+
+const char *process_ending(const struct process *p, char *text, size_t size)
+{
+	static const char *const plain[] = {
+		[DIED_UNKNOWN] = "ended, nobody knows how", [DIED_RUNNING] = "still running at the end of the recording",
+	};
+	const char *signal = p->died == DIED_SIGNAL ? sigabbrev_np(p->code) : NULL;
+
+	if (p->died == DIED_EXITED)
+		snprintf(text, size, "exit status %d", p->code);
+	else if (p->died == DIED_SIGNAL)
+		snprintf(text, size, "killed by signal %d%s%s", p->code, signal ? " SIG" : "", signal ? signal : "");
+	else if (p->died == DIED_EXEC)
+		snprintf(text, size, "exec %s%s", p->not_followed ? p->not_followed : "",
+			 p->not_followed ? " (not followed)" : "of another program");
+	else
+		snprintf(text, size, "%s", plain[p->died == DIED_RUNNING ? DIED_RUNNING : DIED_UNKNOWN]);
+	return text;
+}
+
+/* The label stands beside the name in the user interface. */
+void tracks_end(struct perfetto *w, struct process *p)
+{
+	struct process_tracks *k;
+	char text[4096];
+
+	tracks_process(w, p);
+	k = tracks_of(w, p);
+	if (k && k->process)
+		describe_process(w, k->process, p, ns_of(w, process_end(w->session, p)) - 1, process_ending(p, text, sizeof(text)));
+}
+
+/* ---- counters ---------------------------------------------------------------------- */
+
+static struct enc *counter_open(struct perfetto *w, u64 track, u64 ns, size_t *mark)
+{
+	struct enc *e = packet_open(w, SEQ_COUNTERS, 0, ns);
+
+	*mark = enc_open(e, PACKET_TRACK_EVENT);
+	enc_uint(e, EVENT_KIND, KIND_COUNTER);
+	enc_uint(e, EVENT_TRACK, track);
+	return e;
+}
+
+static void counter_close(struct perfetto *w, struct enc *e, size_t mark)
+{
+	enc_close(e, mark);
+	packet_close(w);
+}
+
+static void counter(struct perfetto *w, u64 track, u64 ns, i64 value)
+{
+	size_t mark;
+	struct enc *e = counter_open(w, track, ns, &mark);
+
+	enc_uint(e, EVENT_COUNTER, (u64)value);
+	counter_close(w, e, mark);
+}
+
+static void counter_double(struct perfetto *w, u64 track, u64 ns, double value)
+{
+	size_t mark;
+	struct enc *e = counter_open(w, track, ns, &mark);
+
+	enc_double(e, EVENT_COUNTER_DOUBLE, value);
+	counter_close(w, e, mark);
+}
+
+void tracks_point(struct perfetto *w, struct process *p, enum curve_kind c, u64 ticks, i64 bytes)
+{
+	if (!p) {
+		if (!w->tree_total)
+			w->tree_total = bytes_counter(w, "total (all processes)", NULL, curve_track[CURVE_TOTAL].meaning, 0, -1);
+		counter(w, w->tree_total, ns_of(w, ticks), bytes);
+		return;
+	}
+
+	struct process_tracks *k = tracks_of(w, p);
+
+	if (k && k->process && (bytes || k->curve[c]))
+		counter(w, curve_of(w, k, c), ns_of(w, ticks), bytes);
+}
+
+/* ---- samples ----------------------------------------------------------------------- */
+
+static u64 rss(const struct rec_sample *s)
+{
+	return s->rss_anon + s->rss_file + s->rss_shmem;
+}
+
+static void process_stats(struct perfetto *w, u64 ns, const struct rec_sample *s)
+{
+	struct enc *e = packet_open(w, SEQ_HEAD, 0, ns);
+	size_t stats = enc_open(e, PACKET_PROCESS_STATS), process = enc_open(e, STATS_PROCESS);
+
+	enc_uint(e, STATS_PID, s->pid);
+	enc_uint(e, STATS_RSS, rss(s) >> 10);
+	enc_uint(e, STATS_ANON, s->rss_anon >> 10);
+	enc_uint(e, STATS_FILE, s->rss_file >> 10);
+	enc_uint(e, STATS_SHMEM, s->rss_shmem >> 10);
+	enc_close(e, process);
+	enc_close(e, stats);
+	packet_close(w);
+}
+
+/* Faults per second; a track appears with the first fault. */
+static void fault_rate(struct perfetto *w, struct process_tracks *k, u64 *track, const char *name, int rank,
+		       u64 count, u64 ns, u64 since_ns)
+{
+	if (!count && !*track)
+		return;
+	if (!*track)
+		*track = unit_counter(w, name, "faults/s", k->activity, rank);
+	counter(w, *track, ns, (i64)((double)count * 1e9 / since_ns + 0.5));
+}
+
+static void rates(struct perfetto *w, struct process_tracks *k, u64 ns, u64 since_ns, const struct rec_sample *now)
+{
+	const struct rec_sample *before = &k->sampled;
+
+	if (!k->activity) {
+		k->activity = track_new(w, "activity", k->process, -1, ORDER_EXPLICIT);
+		k->cpu = unit_counter(w, "CPU", "%", k->activity, 0);
+	}
+	counter_double(w, k->cpu, ns, (double)(now->cpu - before->cpu) * 100 / since_ns);
+	fault_rate(w, k, &k->minor, "minor page faults", 1, now->minor - before->minor, ns, since_ns);
+	fault_rate(w, k, &k->major, "major page faults", 2, now->major - before->major, ns, since_ns);
+}
+
+/* Hours of samples every 20 ms would outgrow all else: the distance doubles after every SAMPLES_PER_GAP of them,
+ * and the highest RSS in between is kept. */
+void tracks_sample(struct perfetto *w, struct process *p, u64 ticks, const struct rec_sample *now)
+{
+	struct process_tracks *k = tracks_of(w, p);
+
+	if (!k || !k->process)
+		return;
+	u64 ns = ns_of(w, ticks), before = k->samples ? ns_of(w, k->sampled_ticks) : ns;
+
+	if (k->samples && ns < before + k->sample_gap) {
+		if (!k->high_ticks || rss(now) > rss(&k->high)) {
+			k->high = *now;
+			k->high_ticks = ticks;
+		}
+		return;
+	}
+	if (k->high_ticks && rss(&k->high) > rss(now))
+		process_stats(w, ns_of(w, k->high_ticks), &k->high);
+	process_stats(w, ns, now);
+	if (ns > before)        /* the first sample may hold what the process did before an exec */
+		rates(w, k, ns, ns - before, now);
+	k->sampled = *now;
+	k->sampled_ticks = ticks;
+	k->high_ticks = 0;
+	if (++k->samples % SAMPLES_PER_GAP == 0)
+		k->sample_gap = (ns - before) * 2;
+}
