@@ -83,13 +83,6 @@ int child_go(struct child *c, const char *session)
 	return -error;
 }
 
-void child_cancel(struct child *c)
-{
-	if (c->gate >= 0)
-		close(c->gate);
-	waitpid(c->pid, NULL, 0);
-}
-
 int child_status(const struct child *c)
 {
 	return c->how == DIED_SIGNAL ? 128 + c->code : c->code;
@@ -149,9 +142,73 @@ static void stop_with(struct child *c)
 		kill(c->pid, SIGCONT);
 }
 
+/* ---- the sentry --------------------------------------------------------------------- */
+
+/*
+ * A signal that the whole group gets must reach the program once: many programs end gracefully at the first SIGTERM
+ * or SIGINT and at once at the second. Nothing in a signal says whether others got it, so a process with all signals
+ * blocked stands in the group: what is pending there was sent to everyone.
+ */
+static void post_sentry(struct child *c)
+{
+	pid_t us = getpid();
+	sigset_t all;
+
+	c->sentry = fork();
+	if (c->sentry)
+		return;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "mlprof-sentry");
+	close_range(0, ~0u, 0);
+	while (getppid() == us)
+		pause();
+	_exit(0);
+}
+
+static void relieve_sentry(struct child *c)
+{
+	if (c->sentry <= 0)
+		return;
+	kill(c->sentry, SIGKILL);
+	waitpid(c->sentry, NULL, 0);
+	c->sentry = 0;
+}
+
+static u64 pending(pid_t pid)
+{
+	char path[64], text[4096];
+
+	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[length > 0 ? length : 0] = 0;
+	const char *line = strstr(text, "ShdPnd:");
+
+	return line ? strtoull(line + 7, NULL, 16) : 0;
+}
+
+static bool group_got(struct child *c, int signal)
+{
+	const struct timespec moment = { 0, 1000000 };
+
+	if (c->sentry <= 0)
+		return false;
+	nanosleep(&moment, NULL);       /* the kernel goes through the group one by one */
+	if (!(pending(c->sentry) >> (signal - 1) & 1))
+		return false;
+	relieve_sentry(c);
+	post_sentry(c);
+	return true;
+}
+
 /* ---- signals ----------------------------------------------------------------------- */
 
-static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH };
+static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT };
 static const int ignored[] = { SIGPIPE, SIGTTOU, SIGTTIN };
 
 enum { PASSED_ON = sizeof passed_on / sizeof passed_on[0], IGNORED = sizeof ignored / sizeof ignored[0] };
@@ -169,6 +226,7 @@ int child_signals(struct child *c)
 	signal(SIGCHLD, SIG_DFL);       /* inherited as ignored it would lose us the exit status */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	c->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	post_sentry(c);
 	return c->signals < 0 ? -errno : 0;
 }
 
@@ -193,20 +251,24 @@ static void reap(struct child *c)
 	}
 }
 
-/* The kernel's own signals (the terminal) went to the whole group; the program's went where it wanted. */
-static bool meant_for_us_alone(const struct child *c, const struct signalfd_siginfo *s)
+/* The kernel's own signals (the terminal's) went to the whole group; the program's went where it wanted. */
+static bool meant_for_us_alone(struct child *c, const struct signalfd_siginfo *s)
 {
+	if (group_got(c, s->ssi_signo))
+		return false;
 	return s->ssi_code <= 0 && (pid_t)s->ssi_pid != c->pid;
 }
 
 static void pass_on(struct child *c, const struct signalfd_siginfo *s)
 {
-	if (c->ended)
-		c->hurry |= s->ssi_signo != SIGCONT && s->ssi_signo != SIGWINCH && s->ssi_signo != SIGTSTP;
-	else if (s->ssi_signo == SIGCONT && state_of(c->pid) != 'T')
-		return;         /* sent to the group, as a shell's fg does */
-	else if (meant_for_us_alone(c, s))
+	if (c->ended) {
+		c->hurry |= s->ssi_signo != SIGCONT && s->ssi_signo != SIGTSTP;
+	} else if (s->ssi_signo == SIGCONT) {
+		if (state_of(c->pid) == 'T')    /* else it was sent to the group, as a shell's fg does */
+			kill(c->pid, SIGCONT);
+	} else if (meant_for_us_alone(c, s)) {
 		kill(c->pid, s->ssi_signo);
+	}
 }
 
 void child_heed(struct child *c)
@@ -219,4 +281,19 @@ void child_heed(struct child *c)
 		else
 			pass_on(c, &s);
 	}
+}
+
+void child_cancel(struct child *c)
+{
+	if (c->gate >= 0)
+		close(c->gate);
+	waitpid(c->pid, NULL, 0);
+	child_release(c);
+}
+
+void child_release(struct child *c)
+{
+	relieve_sentry(c);
+	if (c->signals > 0)
+		close(c->signals);
 }

@@ -3,6 +3,7 @@
  *
  *   terminal --SIGINT, SIGQUIT, SIGTSTP--> whole foreground group: the program has its own copy, we do nothing
  *   kill MLPROF --SIGTERM, SIGHUP, ...---> us alone: passed on
+ *   kill -GROUP --SIGTERM, ...-----------> the program has its own copy; a sentry in the group tells us so
  *   program stops ----------------------> we stop too, so that the shell sees a stopped job
  *
  * The program is forked first and waits at a gate, so it keeps every disposition, mask, limit and descriptor as
@@ -16,6 +17,7 @@
 
 struct child {
 	pid_t pid;
+	pid_t sentry;           /* a process that only waits, with signals pending if the group got them */
 	int gate;               /* socket to the waiting child; gone once it runs */
 	int signals;            /* signalfd, for poll() */
 	bool ended;
@@ -30,6 +32,7 @@ int child_signals(struct child *c);                             /* takes over th
 int child_go(struct child *c, const char *session);             /* lets it exec; 0 or -errno of the exec */
 void child_cancel(struct child *c);                             /* it never ran: away with it */
 void child_heed(struct child *c);                               /* c->signals is readable */
+void child_release(struct child *c);                            /* after its end */
 int child_status(const struct child *c);                        /* exit status to pass on */
 
 #endif

@@ -153,6 +153,7 @@ static int record(struct run *r)
 	r->child.to = &r->status;
 	status_init(&r->status, !r->set.quiet && !r->set.json);
 	follow(r);
+	child_release(&r->child);
 	output_finish(&r->output, &r->set, recording_end(r->recording));
 	recording_done(r->recording);
 	recording_free(r->recording);

@@ -39,5 +39,5 @@ int main(int argc, char **argv)
 		return print_overview(1);
 	const struct command *command = command_find(argv[1]);
 
-	return command ? command->run(argc - 1, argv + 1) : EXIT_USAGE;
+	return command ? command->run(argc - 1, argv + 1) : EXIT_MLPROF;
 }
