@@ -14,7 +14,7 @@ typedef void (*leaf_function)(void);
 
 static struct process process;
 static void *stack[64];
-static int depth;
+static int depth, first;
 
 /* ---- a process made of this one ---------------------------------------------------- */
 
@@ -56,13 +56,6 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *exe)
 	return 0;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct module *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 static u32 add_node(u64 pc, u32 parent)
 {
 	process.node = realloc(process.node, (process.nodes + 1) * sizeof(*process.node));
@@ -70,17 +63,28 @@ static u32 add_node(u64 pc, u32 parent)
 	return process.nodes++;
 }
 
+struct module *process_module(const struct process *p, u64 pc, u32 epoch)
+{
+	(void)epoch;
+	for (u32 i = 0; i < p->modules; i++)
+		if (pc - 1 >= p->module[i].start && pc - 1 < p->module[i].end)
+			return &p->module[i];
+	return NULL;
+}
+
 static __attribute__((noinline)) void leaf(void)
 {
 	depth = backtrace(stack, 64);
+	for (first = 0; first < depth && stack[first] != __builtin_return_address(0);)
+		first++;
 }
 
-/* The stack of the last leaf() as nodes; its own frame is left out. */
+/* The stack of the last leaf() as nodes, from its caller on. */
 static u32 add_stack(void)
 {
 	u32 node = 0;
 
-	for (int i = depth; i-- > 1;)
+	for (int i = depth; i-- > first;)
 		node = add_node((u64)stack[i], node);
 	return node;
 }
@@ -267,7 +271,6 @@ int main(int argc, char **argv)
 	u32 in_vector = add_stack();
 
 	dl_iterate_phdr(add_module, argv[0]);
-	qsort(process.module, process.modules, sizeof(*process.module), by_start);
 	symbols_prepare(y, &process, (u32[]){ inlined, in_vector }, 2);
 	inlined_frames(y, argv[2], inlined);
 	owner(y, in_vector);
