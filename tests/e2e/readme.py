@@ -1,0 +1,57 @@
+"""readme.py - every command in README.md runs.
+
+The commands stand in fences marked sh. Each runs as it is written, in a directory that looks like the
+checkout, with the built mlprof on PATH and DESTDIR set, so that nothing leaves the scratch directory.
+"""
+import os
+import re
+
+from harness import ROOT, case, check, same
+
+# These run everything, this test included: that they work is shown by getting here.
+RUNNING = {"scripts/test"}
+SHORTENED = {"scripts/bench": "scripts/bench --quick true"}
+
+
+def commands():
+    with open(os.path.join(ROOT, "README.md")) as file:
+        fences = re.findall(r"^```sh\n(.*?)^```", file.read(), re.M | re.S)
+    lines = [line.split("  #")[0].strip() for fence in fences for line in fence.splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@case("readme: every command runs")
+def readme(box):
+    for name in os.listdir(ROOT):
+        if not name.startswith("build"):
+            os.symlink(os.path.join(ROOT, name), box.file(name))
+    os.symlink(box.tools.build, box.file("build"))
+    env = {"PATH": os.path.dirname(box.tools.mlprof) + ":" + os.environ["PATH"], "DESTDIR": box.file("dest"), "MLPROF_TEST_BUILD": box.tools.build}
+    words = commands()
+    check("README.md has no commands", words)
+    for command in words:
+        if command in RUNNING:
+            continue
+        done = box.native(["bash", "-c", SHORTENED.get(command, command)], env, timeout=200)
+        same(f"{command}: {done.stdout[-300:]} {done.stderr[-500:]}", done.status, 0)
+    box.note(f"{len(words)} commands")
+
+
+@case("readme: scripts/quickstart")
+def quickstart(box):
+    """prints the model's output, the summary and where the trace is; the peak is what the model counted"""
+    done = box.native([os.path.join(ROOT, "scripts", "quickstart")], timeout=300)
+    same(f"status: {done.stderr[-500:]}", done.status, 0)
+    own = int(re.search(r"peak by its own count: (\d+) bytes", done.stdout).group(1))
+    check("no word of the trace", "ui.perfetto.dev" in done.stdout and "perfetto-trace" in done.stdout)
+    import json
+    with open(box.file("mlprof-model.summary.json")) as file:
+        summary = json.load(file)
+    same("peak", summary["peak"]["bytes"], own)
+    check("no pool for the weights", any(p["name"].endswith("tiny.weights") for p in summary["pools"]))
+    other = box.native([os.path.join(ROOT, "scripts", "quickstart"), "--", "sh", "-c", "echo hi; exit 3"], timeout=300)
+    same("quickstart -- CMD", (other.status, other.stdout.splitlines()[0]), (3, "hi"))
+
+
+def register(tools):
+    pass
