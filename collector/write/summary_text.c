@@ -45,10 +45,22 @@ static void tone(struct text *t, enum tone which)
 		buf_text(&t->b, code[which]);
 }
 
+/* Bytes of a program: no control character may reach the terminal. */
+static void safe_bytes(struct buf *b, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		buf_char(b, (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
+}
+
+static void safe(struct buf *b, const char *text)
+{
+	safe_bytes(b, text, strlen(text));
+}
+
 static void toned(struct text *t, enum tone which, const char *text)
 {
 	tone(t, which);
-	buf_text(&t->b, text);
+	safe(&t->b, text);
 	tone(t, PLAIN);
 }
 
@@ -74,23 +86,16 @@ static const char *since_start(const struct text *t, u64 ticks)
 
 /* ---- head -------------------------------------------------------------------------- */
 
-/* Bytes of a program: no control character may reach the terminal. */
-static void safe(struct buf *b, const char *text, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		buf_char(b, (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
-}
-
 static void argument(struct buf *b, const char *text, size_t length)
 {
 	bool plain = length && strcspn(text, " \t\n'\"\\$&|;<>()*?#`!") >= length;
 
 	if (plain) {
-		safe(b, text, length);
+		safe_bytes(b, text, length);
 		return;
 	}
 	buf_char(b, '\'');
-	safe(b, text, length);
+	safe_bytes(b, text, length);
 	buf_char(b, '\'');
 }
 
@@ -200,15 +205,16 @@ static void frame_line(struct text *t, const struct frames *all, u32 i)
 	const struct frame *f = &all->at[i];
 
 	buf_repeat(&t->b, ' ', OWNER_COLUMN + 2);
-	safe(&t->b, f->function, strlen(f->function));
+	safe(&t->b, f->function);
 	if (i + 1 < all->count)
 		buf_text(&t->b, " (inlined)");
-	tone(t, DIM);
-	if (f->file && f->line)
-		buf_print(&t->b, "  %s:%u", summary_last_part(f->file), f->line);
-	else if (all->module && f->named)
-		buf_print(&t->b, "  %s", summary_last_part(all->module->path));
-	tone(t, PLAIN);
+	buf_text(&t->b, "  ");
+	if (f->file && f->line) {
+		toned(t, DIM, summary_last_part(f->file));
+		buf_print(&t->b, ":%u", f->line);
+	} else if (all->module && f->named) {
+		toned(t, DIM, summary_last_part(all->module->path));
+	}
 	buf_char(&t->b, '\n');
 }
 
@@ -243,8 +249,10 @@ static void owner_row(struct text *t, const struct owner *o)
 	buf_print(&t->b, "%*s %8s %10s  %-6s  ", FIRST_COLUMN, units_bytes(o->bytes),
 		  units_percent(o->bytes, t->s->total.peak), units_count(o->blocks), o->pool == POOL_MALLOC ? "malloc" : "mmap");
 	toned(t, BOLD, o->frame ? o->frame->function : "(no stack)");
-	if (o->module)
-		buf_print(&t->b, "  [%s]", summary_last_part(o->module->path));
+	if (o->module) {
+		buf_text(&t->b, "  ");
+		toned(t, DIM, summary_last_part(o->module->path));
+	}
 	if (o->stacks > 1)
 		buf_print(&t->b, "  %u stacks, the largest:", o->stacks);
 	buf_char(&t->b, '\n');
@@ -299,7 +307,7 @@ static void pool_row(struct text *t, const struct pool *p)
 {
 	buf_print(&t->b, "%*s %11s %10s %10s %12s  ", FIRST_COLUMN, units_bytes(p->peak), since_start(t, p->peak_ticks),
 		  units_count(p->allocs), units_count(p->frees), units_bytes(p->now));
-	safe(&t->b, p->name, strlen(p->name));
+	safe(&t->b, p->name);
 	buf_char(&t->b, '\n');
 }
 
@@ -342,8 +350,10 @@ static void process_row(struct text *t, const struct process *p)
 	summary_end(p, end, sizeof end);
 	buf_print(&t->b, "%*s %11s %10u  ", FIRST_COLUMN, units_bytes(p->total.peak),
 		  since_start(t, p->total.peak_ticks), p->pid);
-	safe(&t->b, p->name ? p->name : "?", strlen(p->name ? p->name : "?"));
-	buf_print(&t->b, ": %s%s\n", end, p->silent && !p->not_followed ? ", no records" : "");
+	safe(&t->b, p->name ? p->name : "?");
+	buf_text(&t->b, ": ");
+	safe(&t->b, end);
+	buf_text(&t->b, p->silent && !p->not_followed ? ", no records\n" : "\n");
 }
 
 static void processes(struct text *t)
@@ -432,7 +442,7 @@ static void notices(struct text *t)
 
 	for (u32 i = 0; i < list->count && i < NOTICES_MAX; i++) {
 		heading(t, i ? "" : "Notes");
-		safe(&t->b, list->at[i], strlen(list->at[i]));
+		safe(&t->b, list->at[i]);
 		buf_char(&t->b, '\n');
 	}
 	if (list->count > NOTICES_MAX)
