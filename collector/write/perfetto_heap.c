@@ -22,6 +22,7 @@ enum {
 	STACKS_PER_TRACE = 60000,       /* shared by the dumps of many processes ... */
 	STACKS_AT_LEAST = 400,          /* ... of which each gets so many */
 	FOLDED_MAX = 1000,              /* groups that small stacks are put into */
+	DEPTH_MAX = 4096,
 	PACKET_BYTES = 256 << 10,
 };
 
@@ -33,6 +34,7 @@ struct dump {
 	struct symbols *symbols;
 	struct stacks *stacks;
 	const char *heap;
+	bool run;                       /* everything ever allocated, not only what lives */
 	u64 ns;
 	u32 sequence, index;
 	struct enc samples;
@@ -103,6 +105,11 @@ static struct amount run_amount(const struct holder *h)
 	return a;
 }
 
+static struct amount amount_of(const struct dump *d, const struct holder *h)
+{
+	return d->run ? run_amount(h) : live_amount(h);
+}
+
 static void add_amount(struct amount *to, const struct amount *a)
 {
 	to->allocated += a->allocated;
@@ -113,93 +120,177 @@ static void add_amount(struct amount *to, const struct amount *a)
 
 /* ---- small stacks ------------------------------------------------------------------ */
 
-/* The frame of a stack that is `depth` frames from the outermost, or the stack itself if it is shorter. */
-static u32 ancestor(const struct process *p, u32 node, u32 depth)
-{
-	u32 length = 0, up = node;
-
-	for (; up && up < p->nodes; up = p->node[up].parent)
-		length++;
-	for (; length > depth; length--)
-		node = p->node[node].parent;
-	return node;
-}
-
-struct fold {
+struct group {
 	u32 node;
 	struct amount sum;
 };
 
-/* Puts rows under what their stacks have in common at `depth`; returns the number of groups, FOLDED_MAX + 1 if too many. */
-static u32 fold_at(const struct process *p, const struct holder **row, u32 rows, u32 depth, bool run,
-		   struct fold *fold, u32 *group_of)
+struct fold {
+	struct dump *dump;
+	const struct holder **row;
+	u32 rows;
+	u32 *depth;                     /* by node: frames to the outermost */
+	u32 *group_of;                  /* by node: group + 1 */
+	struct group group[FOLDED_MAX];
+};
+
+static u32 ancestor(const struct fold *f, u32 node, u32 depth)
+{
+	if (node >= f->dump->process->nodes)
+		return 0;
+	while (f->depth[node] > depth)
+		node = f->dump->process->node[node].parent;
+	return node;
+}
+
+/* Puts rows under what their stacks have in common in the outermost `depth` frames; returns the number of groups, more
+ * than FOLDED_MAX if it gave up. */
+static u32 fold_at(struct fold *f, u32 depth)
 {
 	u32 groups = 0;
 
-	memset(group_of, 0, ((size_t)p->nodes + 1) * sizeof(*group_of));
-	for (u32 i = 0; i < rows; i++) {
-		u32 node = ancestor(p, row[i]->node, depth), *group = &group_of[node < p->nodes ? node : 0];
-		struct amount a = run ? run_amount(row[i]) : live_amount(row[i]);
+	memset(f->group_of, 0, f->dump->process->nodes * sizeof(*f->group_of));
+	for (u32 i = 0; i < f->rows; i++) {
+		u32 node = ancestor(f, f->row[i]->node, depth), *group = &f->group_of[node];
+		struct amount a = amount_of(f->dump, f->row[i]);
 
 		if (!*group && groups == FOLDED_MAX)
 			return FOLDED_MAX + 1;
 		if (!*group) {
-			fold[groups] = (struct fold){ .node = node };
+			f->group[groups] = (struct group){ .node = node };
 			*group = ++groups;
 		}
-		add_amount(&fold[*group - 1].sum, &a);
+		add_amount(&f->group[*group - 1].sum, &a);
 	}
 	return groups;
 }
 
-/* Tries long common prefixes first. Depth 0 is one group for all, so this ends. */
-static void add_folded(struct dump *d, const struct holder **row, u32 rows, bool run)
+/* The longest common beginnings that make few enough groups; none at all makes one. */
+static u32 fold(struct fold *f)
 {
-	struct fold *fold = calloc(FOLDED_MAX, sizeof(*fold));
-	u32 *group_of = calloc((size_t)d->process->nodes + FOLDED_MAX, sizeof(*group_of));
-	u32 groups = FOLDED_MAX + 1;
+	u32 low = 0, high = DEPTH_MAX;
 
-	for (u32 depth = 64; fold && group_of && groups > FOLDED_MAX; depth /= 2)
-		groups = fold_at(d->process, row, rows, depth, run, fold, group_of);
-	if (!fold || !group_of)
-		groups = 0;
-	for (u32 i = 0; i < groups; i++)
-		group_of[i] = fold[i].node;
-	symbols_prepare(d->symbols, d->process, group_of, groups);
-	for (u32 i = 0; i < groups; i++)
-		add_sample(d, stacks_callstack(d->stacks, fold[i].node, small_stacks), &fold[i].sum);
-	free(fold);
-	free(group_of);
+	while (low < high) {
+		u32 middle = (low + high + 1) / 2;
+
+		if (fold_at(f, middle) <= FOLDED_MAX)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return fold_at(f, low);
 }
 
-/* How many of the largest rows are drawn one by one. */
-static u32 rows_kept(const struct holder **row, u32 rows, u32 limit)
+static void measure_depth(const struct process *p, u32 *depth)
 {
-	u64 all = 0, sum = 0;
+	for (u32 i = 1; i < p->nodes; i++)      /* a frame is made after the one around it */
+		depth[i] = p->node[i].parent < i ? depth[p->node[i].parent] + 1 : 1;
+}
+
+static void add_folded(struct dump *d, const struct holder **row, u32 rows)
+{
+	struct fold *f = calloc(1, sizeof(*f));
+	u32 *node = calloc(2 * (size_t)d->process->nodes + FOLDED_MAX, sizeof(*node)), groups;
+
+	if (f && node) {
+		*f = (struct fold){ .dump = d, .row = row, .rows = rows };
+		f->depth = node + FOLDED_MAX;
+		f->group_of = f->depth + d->process->nodes;
+		measure_depth(d->process, f->depth);
+		groups = fold(f);
+		for (u32 i = 0; i < groups; i++)
+			node[i] = f->group[i].node;
+		symbols_prepare(d->symbols, d->process, node, groups);
+		for (u32 i = 0; i < groups; i++)
+			add_sample(d, stacks_callstack(d->stacks, node[i], small_stacks), &f->group[i].sum);
+	}
+	free(f);
+	free(node);
+}
+
+/* ---- which rows are drawn one by one ----------------------------------------------- */
+
+struct ranked {
+	double weight;
+	const struct holder *row;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight > y->weight ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;          /* as they stand in their list */
+}
+
+/* By their share of what lives and, in a dump of the whole run, of what was allocated. */
+static void rank_rows(const struct dump *d, const struct holder **row, u32 rows, const struct amount *all)
+{
+	struct ranked *ranked = malloc((rows + 1) * sizeof(*ranked));
+
+	for (u32 i = 0; ranked && i < rows; i++) {
+		struct amount a = amount_of(d, row[i]);
+
+		ranked[i].row = row[i];
+		ranked[i].weight = (double)(a.allocated - a.freed) / (all->allocated - all->freed + 1.0) +
+				   (double)a.allocated / (all->allocated + 1.0);
+	}
+	if (ranked && rows)
+		qsort(ranked, rows, sizeof(*ranked), by_weight);
+	for (u32 i = 0; ranked && i < rows; i++)
+		row[i] = ranked[i].row;
+	free(ranked);
+}
+
+/* Orders the rows; returns how many of the first make up nearly all bytes, at most `limit`. */
+static u32 rows_kept(const struct dump *d, const struct holder **row, u32 rows, u32 limit)
+{
+	struct amount all = { 0 }, sum = { 0 };
 	u32 kept = 0;
 
 	if (rows <= limit)
 		return rows;
-	for (u32 i = 0; i < rows; i++)
-		all += row[i]->bytes > 0 ? row[i]->bytes : 0;
-	for (; kept < limit && sum < all - all / 1000; kept++)
-		sum += row[kept]->bytes > 0 ? row[kept]->bytes : 0;
+	for (u32 i = 0; i < rows; i++) {
+		struct amount a = amount_of(d, row[i]);
+
+		add_amount(&all, &a);
+	}
+	rank_rows(d, row, rows, &all);
+	for (; kept < limit && (sum.allocated < all.allocated - all.allocated / 1000 ||
+	     sum.allocated - sum.freed < (all.allocated - all.freed) / 1000 * 999); kept++) {
+		struct amount a = amount_of(d, row[kept]);
+
+		add_amount(&sum, &a);
+	}
 	return kept;
 }
 
 /* ---- dumps ------------------------------------------------------------------------- */
 
-static void add_rows(struct dump *d, const struct holder **row, u32 rows, u32 limit, bool run)
+static void prepare(struct dump *d, const struct holder **row, u32 rows)
 {
-	u32 kept = rows_kept(row, rows, limit);
+	u32 *node = malloc((rows + 1) * sizeof(*node));
 
+	for (u32 i = 0; node && i < rows; i++)
+		node[i] = row[i]->node;
+	if (node)
+		symbols_prepare(d->symbols, d->process, node, rows);
+	free(node);
+}
+
+static void add_rows(struct dump *d, const struct holder **row, u32 rows, u32 limit)
+{
+	u32 kept = rows_kept(d, row, rows, limit);
+
+	prepare(d, row, kept);
 	for (u32 i = 0; i < kept; i++) {
-		struct amount a = run ? run_amount(row[i]) : live_amount(row[i]);
+		struct amount a = amount_of(d, row[i]);
 
 		add_sample(d, stacks_callstack(d->stacks, row[i]->node, NULL), &a);
 	}
 	if (kept < rows)
-		add_folded(d, row + kept, rows - kept, run);
+		add_folded(d, row + kept, rows - kept);
 	write_packet(d, true);
 }
 
@@ -213,21 +304,10 @@ static u32 rows_of_pool(const struct holder_list *list, u32 pool, const struct h
 	return rows;
 }
 
-static void prepare(struct symbols *y, const struct process *p, const struct holder **row, u32 rows)
-{
-	u32 *node = malloc((rows + 1) * sizeof(*node));
-
-	for (u32 i = 0; node && i < rows; i++)
-		node[i] = row[i]->node;
-	if (node)
-		symbols_prepare(y, p, node, rows);
-	free(node);
-}
-
 struct request {
 	const char *heap;
 	u32 pool;
-	bool run;                       /* everything ever allocated, not only what lives */
+	bool run;
 };
 
 static void dump(struct perfetto *w, const struct process *p, struct symbols *y, const struct holder_list *list,
@@ -235,15 +315,13 @@ static void dump(struct perfetto *w, const struct process *p, struct symbols *y,
 {
 	const struct holder **row = malloc((list->count + 1) * sizeof(*row));
 	u32 rows = row ? rows_of_pool(list, what->pool, row) : 0;
-	struct dump d = { .w = w, .process = p, .symbols = y, .heap = what->heap, .ns = ns_of(w, ticks) };
+	struct dump d = { .w = w, .process = p, .symbols = y, .heap = what->heap, .run = what->run, .ns = ns_of(w, ticks) };
 
-	if (rows) {
-		prepare(y, p, row, rows_kept(row, rows, limit));
+	if (rows)
 		d.stacks = stacks_new(y, p);
-	}
 	if (d.stacks) {
 		d.sequence = w->next_sequence++;
-		add_rows(&d, row, rows, limit, what->run);
+		add_rows(&d, row, rows, limit);
 	}
 	stacks_free(d.stacks);
 	enc_free(&d.samples);
