@@ -13,12 +13,14 @@
 #include "util/buf.h"
 #include "util/units.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
 	OWNERS_MAX = 8,         /* rows of the table */
-	FRAMES_MAX = 5,         /* lines under each */
+	CALLERS_MAX = 4,        /* lines under each */
+	DEPTH_MAX = 512,
 	HOLDERS_MAX = 1000,     /* stacks looked at to find the owners; the rest is small */
 	POOLS_MAX = 6,
 	PROCESSES_MAX = 12,
@@ -200,48 +202,52 @@ static int larger_first(const void *a, const void *b)
 	return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
 }
 
-static void frame_line(struct text *t, const struct frames *all, u32 i)
+/* "  file.c:12", or the module if the line is not known. */
+static void place(struct text *t, const struct frame *f, const struct module *module)
+{
+	char line[24] = "";
+
+	if (f->file && f->line)
+		snprintf(line, sizeof line, ":%u", f->line);
+	else if (!module || !f->named)
+		return;
+	buf_text(&t->b, "  ");
+	tone(t, DIM);
+	safe(&t->b, summary_last_part(line[0] ? f->file : module->path));
+	buf_text(&t->b, line);
+	tone(t, PLAIN);
+}
+
+static void caller_line(struct text *t, const struct frames *all, u32 i)
 {
 	const struct frame *f = &all->at[i];
 
-	buf_repeat(&t->b, ' ', OWNER_COLUMN + 2);
+	buf_print(&t->b, "%*sby ", OWNER_COLUMN + 2, "");
 	safe(&t->b, f->function);
 	if (i + 1 < all->count)
 		buf_text(&t->b, " (inlined)");
-	buf_text(&t->b, "  ");
-	if (f->file && f->line) {
-		toned(t, DIM, summary_last_part(f->file));
-		buf_print(&t->b, ":%u", f->line);
-	} else if (all->module && f->named) {
-		toned(t, DIM, summary_last_part(all->module->path));
-	}
+	place(t, f, all->module);
 	buf_char(&t->b, '\n');
 }
 
-/* From the owner outwards: what lies inside it is the allocator's business. */
-static void way_to(struct text *t, const struct holder *h)
+/* Who called the owner: what lies inside it is the allocator's business. */
+static void callers(struct text *t, const struct holder *h)
 {
 	const struct process *p = t->s->process[h->process];
-	u32 lines = 0, hidden = 0;
-	bool outside = false;
+	u32 outside = 0;        /* frames met from the owner on, itself included */
 
-	for (u32 node = h->node, depth = 0; node && node < p->nodes && depth < 512; depth++) {
+	for (u32 node = h->node, depth = 0; node && node < p->nodes && depth < DEPTH_MAX; depth++) {
 		struct frames all = symbols_frames(t->y, p, node);
 
 		for (u32 i = 0; i < all.count; i++) {
-			outside |= !all.at[i].internal;
-			if (outside && lines < FRAMES_MAX)
-				frame_line(t, &all, i), lines++;
-			else
-				hidden += outside;
+			outside += outside || !all.at[i].internal;
+			if (outside > 1 && outside <= CALLERS_MAX + 1)
+				caller_line(t, &all, i);
 		}
 		node = p->node[node].parent;
 	}
-	if (hidden) {
-		tone(t, DIM);
-		buf_print(&t->b, "%*s... %u more\n", OWNER_COLUMN + 2, "", hidden);
-		tone(t, PLAIN);
-	}
+	if (outside > CALLERS_MAX + 1)
+		buf_print(&t->b, "%*s... %u more\n", OWNER_COLUMN + 2, "", outside - CALLERS_MAX - 1);
 }
 
 static void owner_row(struct text *t, const struct owner *o)
@@ -249,15 +255,13 @@ static void owner_row(struct text *t, const struct owner *o)
 	buf_print(&t->b, "%*s %8s %10s  %-6s  ", FIRST_COLUMN, units_bytes(o->bytes),
 		  units_percent(o->bytes, t->s->total.peak), units_count(o->blocks), o->pool == POOL_MALLOC ? "malloc" : "mmap");
 	toned(t, BOLD, o->frame ? o->frame->function : "(no stack)");
-	if (o->module) {
-		buf_text(&t->b, "  ");
-		toned(t, DIM, summary_last_part(o->module->path));
-	}
-	if (o->stacks > 1)
-		buf_print(&t->b, "  %u stacks, the largest:", o->stacks);
+	if (o->frame)
+		place(t, o->frame, o->module);
+	if (o->frame && o->stacks > 1)
+		buf_print(&t->b, "  (%u stacks; the largest:)", o->stacks);
 	buf_char(&t->b, '\n');
 	if (o->frame)
-		way_to(t, o->largest);
+		callers(t, o->largest);
 }
 
 static void small_owners(struct text *t, const struct owners *all, u32 shown)
