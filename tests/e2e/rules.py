@@ -123,5 +123,15 @@ def setup_twice(box):
     check(f"it took {run.seconds:.1f} s", run.seconds < 2)
 
 
+@case("rules: scripts/setup elsewhere prints the list")
+def setup_elsewhere(box):
+    os.mkdir(box.file("bin"))
+    for name in ("bash", "dirname", "sed", "cat", "env"):
+        os.symlink(f"/usr/bin/{name}", box.file(f"bin/{name}"))
+    run = box.native([os.path.join(ROOT, "scripts", "setup")], {"PATH": box.file("bin")})
+    same("status", run.status, 0)
+    check(f"list: {run.stdout}", "libunwind-dev" in run.stdout and "meson" in run.stdout)
+
+
 def register(tools):
     pass

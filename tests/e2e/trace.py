@@ -68,5 +68,21 @@ def peak_point(box):
     check("the peak is outside the run", start <= rows[0]["ts"])
 
 
+@case("trace: thinned curves keep every tooth, at its time")
+def teeth(box):
+    run = box.run([box.compile("workloads/teeth.c")])
+    teeth = [(int(line.split()[1]), int(line.split()[2])) for line in run.stdout.splitlines() if line.startswith("tooth")]
+    rows = run.sql("""select c.ts, cast(c.value as int) as value from counter c join process_counter_track t on c.track_id = t.id
+        where t.name = 'malloc' order by c.ts""")
+    box.note(f"{run.summary['overhead']['events']} events, {len(rows)} points")
+    first = [row["ts"] for row in rows if row["value"] == teeth[0][0]]
+    check("the first tooth is missing", first)
+    for height, at in teeth:
+        near = [row for row in rows if row["value"] == height and abs(row["ts"] - first[0] - at) < 1000000]
+        check(f"the tooth of {height} bytes at {at} ns is not where it should be", near)
+    feet = [row for row in rows if row["value"] == 0]
+    check(f"{len(feet)} feet of {len(teeth)}", len(feet) >= len(teeth) - 1)
+
+
 def register(tools):
     pass

@@ -4,9 +4,10 @@ Two ways to the same numbers are compared with the program's books: the summary,
 by Perfetto's trace processor.
 """
 import json
-import os
+import subprocess
+import time
 
-from harness import PYTHON, case, check, same
+from harness import PYTHON, Run, case, check, same
 
 # The tree's total at its highest, the heap profile taken at the peak, and the one at exit.
 COUNTER_MAX = """select cast(max(c.value) as int) as v from counter c join process_counter_track t on c.track_id = t.id
@@ -134,10 +135,24 @@ def stacks(box):
 
 @case("truth: a thread that sleeps holds nothing back")
 def sleeper(box):
-    """memory of the collector stays small while one thread of the program never does anything"""
+    """the collector's memory stays small while one thread of the program never does anything"""
     program = box.compile("bench/pair.c", "pair")
-    run = box.run([program, "--threads=1", "--pairs=3000000", "--idle=1"])
-    box.check_no_loss(run.summary)
+    trace = box.new_trace()
+    process = subprocess.Popen([box.tools.mlprof, "run", "--quiet", "-o", trace, "--", program, "--pairs=6000000", "--idle=1", "--books"],
+                               stdout=subprocess.PIPE, text=True, cwd=box.path)
+    high = 0
+    while process.poll() is None:
+        try:
+            with open(f"/proc/{process.pid}/status") as file:
+                high = max([high] + [int(line.split()[1]) for line in file if line.startswith("VmHWM")])
+        except OSError:
+            break
+        time.sleep(0.01)
+    run = Run(box, process.stdout.read(), "", process.wait(), trace, 0)
+    base = box.run([program, "--pairs=0", "--idle=1", "--books"])
+    box.check_expected(run, base)
+    box.note(f"collector at most {high >> 10} MiB for 12 M records")
+    check(f"the collector took {high >> 10} MiB", high < 120 << 10)
 
 
 def register(tools):
