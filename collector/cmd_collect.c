@@ -190,10 +190,9 @@ static int run(int argc, char **argv)
 	if (!c)
 		return EXIT_MLPROF;
 	ignore_signals();
-	if (prepare(c, argc, argv)) {
-		turn_own_limits();
+	turn_own_limits();
+	if (prepare(c, argc, argv))
 		status = record(c);
-	}
 	free(c->arguments);
 	free(c->argv);
 	free(c);

@@ -13,7 +13,6 @@
 #include "util/say.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,18 +59,6 @@ static void erase_status(void *to)
 	status_erase(to);
 }
 
-/* Descriptors 0 to 2 that the caller closed must not become files of ours. The program still finds them closed. */
-static void fill_standard_descriptors(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= 2);
-	if (fd > 2)
-		close(fd);
-}
-
 static int say_exec_failed(const struct run *r, int error)
 {
 	say("%s: %s", r->target.path, strerror(-error));
@@ -87,7 +74,6 @@ static int start(struct run *r)
 		say("cannot start a process: %s", strerror(-error));
 		return EXIT_MLPROF;
 	}
-	fill_standard_descriptors();
 	turn_own_limits();
 	error = child_signals(&r->child);
 	if (error)

@@ -2,10 +2,12 @@
 #include "turn.h"
 #include "util/say.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { PRIORITY = -10 };        /* a reader that gets no turn makes the program wait */
 
@@ -45,10 +47,23 @@ struct recording *turn_open(const struct settings *set, char *const *command, co
 	return NULL;
 }
 
+/* Descriptors 0 to 2 that the caller closed must not become files of ours. */
+static void fill_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= 2);
+	if (fd > 2)
+		close(fd);
+}
+
 void turn_own_limits(void)
 {
 	struct rlimit files;
 
+	fill_standard_descriptors();
 	setpriority(PRIO_PROCESS, 0, PRIORITY);         /* refused to most users: then we do without */
 	if (!getrlimit(RLIMIT_NOFILE, &files)) {
 		files.rlim_cur = files.rlim_max;

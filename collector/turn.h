@@ -10,7 +10,7 @@
 /* NULL: it could not be, and that was said. */
 struct recording *turn_open(const struct settings *set, char *const *command, const char *library,
 			    const struct output *output, bool bare);
-void turn_own_limits(void);             /* priority and descriptors of the collector; not for the program */
+void turn_own_limits(void);             /* priority, number of descriptors, 0 to 2 filled: after the program's fork */
 u64 turn_now_ms(void);
 int turn_least(int a_ms, int b_ms);     /* of two poll() times, where -1 is for ever */
 
