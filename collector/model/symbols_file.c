@@ -279,6 +279,15 @@ struct found code_file_find(const struct code_file *f, u64 addr)
 
 /* ---- a file ------------------------------------------------------------------------ */
 
+static struct debug_info *open_debug(struct symbols *y, const struct code_file *f)
+{
+	if (f->debug_elf && has_debug(f->debug_elf))
+		return debug_open(y, f->debug_elf);
+	return f->elf && has_debug(f->elf) ? debug_open(y, f->elf) : NULL;
+}
+
+/* Lines of libc and its like are nobody's, and to unpack libc's debug information alone takes twice as long as
+ * `mlprof run true` may: names are enough there. */
 struct code_file *code_file_open(struct symbols *y, const struct object *o)
 {
 	struct code_file *f = calloc(1, sizeof(*f));
@@ -295,10 +304,8 @@ struct code_file *code_file_open(struct symbols *y, const struct object *o)
 	if (f->debug_elf)
 		read_tables(f, f->debug_elf);
 	sort_symbols(f);
-	if (f->debug_elf && has_debug(f->debug_elf))
-		f->debug = debug_open(y, f->debug_elf);
-	else if (f->elf && has_debug(f->elf))
-		f->debug = debug_open(y, f->elf);
+	if (!o->internal)
+		f->debug = open_debug(y, f);
 	if (f->symbols || f->debug)
 		return f;
 	code_file_free(f);

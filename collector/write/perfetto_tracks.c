@@ -236,11 +236,8 @@ u64 process_end(const struct session *s, const struct process *p)
 	return p->ended ? p->ended : s->end;
 }
 
-const char *process_ending(const struct process *p, char *text, size_t size)
+static void ending(const struct process *p, char *text, size_t size)
 {
-	static const char *const plain[] = {
-		[DIED_UNKNOWN] = "ended, nobody knows how", [DIED_RUNNING] = "still running at the end of the recording",
-	};
 	const char *signal = p->died == DIED_SIGNAL ? sigabbrev_np(p->code) : NULL;
 
 	if (p->died == DIED_EXITED)
@@ -248,10 +245,23 @@ const char *process_ending(const struct process *p, char *text, size_t size)
 	else if (p->died == DIED_SIGNAL)
 		snprintf(text, size, "killed by signal %d%s%s", p->code, signal ? " SIG" : "", signal ? signal : "");
 	else if (p->died == DIED_EXEC)
-		snprintf(text, size, "exec %s%s", p->not_followed ? p->not_followed : "",
-			 p->not_followed ? " (not followed)" : "of another program");
+		snprintf(text, size, "exec of another program");
+	else if (p->died == DIED_RUNNING)
+		snprintf(text, size, "still running at the end of the recording");
 	else
-		snprintf(text, size, "%s", plain[p->died == DIED_RUNNING ? DIED_RUNNING : DIED_UNKNOWN]);
+		snprintf(text, size, "ended, nobody knows how");
+}
+
+const char *process_ending(const struct process *p, char *text, size_t size)
+{
+	ending(p, text, size);
+
+	size_t len = strlen(text);
+
+	if (p->not_followed)
+		snprintf(text + len, size - len, ", became %s, which was not followed", p->not_followed);
+	else if (p->silent)
+		snprintf(text + len, size - len, ", nothing was recorded");
 	return text;
 }
 
