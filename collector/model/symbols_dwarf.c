@@ -157,6 +157,8 @@ struct walk {
 	u32 count;
 	Dwarf_Files *files;
 	bool scoped;                    /* the language has namespaces */
+	bool everywhere;                /* also where functions are rare: see resolve_unit() */
+	u8 *seen;                       /* by spot: a function was found */
 	struct layers *layers;
 };
 
@@ -257,6 +259,7 @@ static bool note_function(struct walk *w, Dwarf_Die *die, bool inlined)
 				any = true;
 			}
 			layer.spot = w->at[i].spot;
+			w->seen[layer.spot] = 1;
 			add_layer(w, &layer);
 		}
 	return any;
@@ -267,13 +270,17 @@ static bool enter(struct walk *w, Dwarf_Die *die)
 {
 	switch (dwarf_tag(die)) {
 	case DW_TAG_subprogram:
-		return note_function(w, die, false);
+		return note_function(w, die, false) || w->everywhere;
 	case DW_TAG_inlined_subroutine:
 		return note_function(w, die, true);
 	case DW_TAG_lexical_block:
 	case DW_TAG_namespace:
 	case DW_TAG_module:
 		return true;
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return w->everywhere;
 	default:
 		return false;
 	}
@@ -412,10 +419,31 @@ static void find_line(struct symbols *y, Dwarf_Die *unit, u64 addr, struct line 
 	to->line = number;
 }
 
-static void resolve_unit(struct symbols *y, struct debug_info *d, const struct wanted *at, u32 count,
-			 struct line *line, struct layers *layers)
+/* A lambda may stand inside the closure's class inside the function that has it, and that function may have no code of
+ * its own: if addresses are left over, one more walk looks there too. */
+static void walk_unit(struct walk *w, Dwarf_Die *unit)
 {
-	struct walk w = { .symbols = y, .at = at, .count = count, .layers = layers };
+	struct wanted *left;
+	u32 count = 0;
+
+	walk_children(w, unit, 0);
+	left = malloc((w->count + 1) * sizeof(*left));
+	for (u32 i = 0; left && i < w->count; i++)
+		if (!w->seen[w->at[i].spot])
+			left[count++] = w->at[i];
+	if (count) {
+		w->at = left;
+		w->count = count;
+		w->everywhere = true;
+		walk_children(w, unit, 0);
+	}
+	free(left);
+}
+
+static void resolve_unit(struct symbols *y, struct debug_info *d, const struct wanted *at, u32 count,
+			 struct line *line, u8 *seen, struct layers *layers)
+{
+	struct walk w = { .symbols = y, .at = at, .count = count, .seen = seen, .layers = layers };
 	Dwarf_Lines *lines;
 	Dwarf_Die unit;
 	size_t rows = 0;
@@ -431,7 +459,7 @@ static void resolve_unit(struct symbols *y, struct debug_info *d, const struct w
 	if (dwarf_getsrcfiles(&unit, &w.files, NULL))
 		w.files = NULL;
 	w.scoped = has_scopes(&unit);
-	walk_children(&w, &unit, 0);
+	walk_unit(&w, &unit);
 	add_scopes(y, &unit, layers, before);
 }
 
@@ -474,9 +502,10 @@ bool debug_resolve(struct symbols *y, struct debug_info *d, struct spot *const *
 		   struct line *line, struct layers *layers)
 {
 	struct wanted *wanted = malloc((count + 1) * sizeof(*wanted));
+	u8 *seen = calloc(count + 1, 1);
 	u32 wanteds = 0, end;
 
-	for (u32 i = 0; wanted && i < count; i++) {
+	for (u32 i = 0; wanted && seen && i < count; i++) {
 		const struct unit *u = unit_at(d, spot[i]->key.addr);
 
 		if (u)
@@ -487,9 +516,10 @@ bool debug_resolve(struct symbols *y, struct debug_info *d, struct spot *const *
 	for (u32 at = 0; at < wanteds && y->work > 0; at = end) {
 		for (end = at; end < wanteds && wanted[end].unit == wanted[at].unit;)
 			end++;
-		resolve_unit(y, d, wanted + at, end - at, line, layers);
+		resolve_unit(y, d, wanted + at, end - at, line, seen, layers);
 	}
 	free(wanted);
+	free(seen);
 	sort_layers(layers, count);
 	return y->work > 0;
 }

@@ -26,6 +26,7 @@ struct symbol {
 	u64 addr, size;
 	const char *name;               /* in the file's own string table */
 	u8 rank;                        /* of several at one address the lowest is shown */
+	bool open;                      /* of unknown size: to the next one, at most to the end of its section */
 };
 
 struct code_file {
@@ -181,7 +182,16 @@ static u8 rank_of(const GElf_Sym *sym, const char *name)
 	return (bind == STB_GLOBAL ? 0 : bind == STB_WEAK ? 1 : 2) << 4 | leading_underscores(name);
 }
 
-static bool add_symbol(struct code_file *f, const GElf_Sym *sym, const char *name)
+static u64 room_in_section(Elf *elf, const GElf_Sym *sym)
+{
+	GElf_Shdr head;
+	Elf_Scn *section = sym->st_shndx < SHN_LORESERVE ? elf_getscn(elf, sym->st_shndx) : NULL;
+
+	return section && gelf_getshdr(section, &head) && sym->st_value - head.sh_addr < head.sh_size ?
+		head.sh_addr + head.sh_size - sym->st_value : 0;
+}
+
+static bool add_symbol(struct code_file *f, Elf *elf, const GElf_Sym *sym, const char *name)
 {
 	if (f->symbols == f->room) {
 		u32 room = f->room * 2 + 1024;
@@ -193,7 +203,8 @@ static bool add_symbol(struct code_file *f, const GElf_Sym *sym, const char *nam
 		f->room = room;
 	}
 	f->symbol[f->symbols++] = (struct symbol){
-		.addr = sym->st_value, .size = sym->st_size, .name = name, .rank = rank_of(sym, name),
+		.addr = sym->st_value, .size = sym->st_size ? sym->st_size : room_in_section(elf, sym),
+		.name = name, .rank = rank_of(sym, name), .open = !sym->st_size,
 	};
 	return true;
 }
@@ -213,7 +224,7 @@ static void read_table(struct code_file *f, Elf *elf, Elf_Scn *section, const GE
 			continue;
 		const char *name = elf_strptr(elf, head->sh_link, sym.st_name);
 
-		if (name && *name && !add_symbol(f, &sym, name))
+		if (name && *name && !add_symbol(f, elf, &sym, name))
 			return;
 	}
 }
@@ -234,8 +245,8 @@ static int by_address(const void *a, const void *b)
 
 	if (x->addr != y->addr)
 		return x->addr < y->addr ? -1 : 1;
-	if (!x->size != !y->size)
-		return x->size ? -1 : 1;
+	if (x->open != y->open)
+		return x->open ? 1 : -1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
 	return strcmp(x->name, y->name);
@@ -253,7 +264,6 @@ static void sort_symbols(struct code_file *f)
 	f->symbols = kept;
 }
 
-/* A function of unknown size reaches to the next one. */
 struct found code_file_find(const struct code_file *f, u64 addr)
 {
 	u32 low = 0, high = f->symbols;
@@ -271,7 +281,7 @@ struct found code_file_find(const struct code_file *f, u64 addr)
 	for (u32 i = low; i > 0 && low - i < LOOK_BACK; i--) {
 		const struct symbol *s = &f->symbol[i - 1];
 
-		if (addr - s->addr < s->size || (!s->size && i == low))
+		if (addr - s->addr < s->size && (!s->open || i == low))
 			return (struct found){ s->name, true, addr - s->addr };
 	}
 	return (struct found){ f->symbol[low - 1].name, false, addr - f->symbol[low - 1].addr };
