@@ -67,7 +67,7 @@ class Bench:
     def heaptrack(self, words, env):
         self.number += 1
         base = os.path.join(self.place, f"h{self.number}")
-        took, out = self.timed(["heaptrack", "--record-only", "-o", base, *words], env)
+        took, out = self.timed(["heaptrack", "-o", base, *words], env)
         for old in glob.glob(base + "*"):
             os.unlink(old)
         return took, "\n".join(line for line in out.splitlines() if not line.startswith("heaptrack")), None
@@ -213,7 +213,7 @@ def cxx_source(bench):
     path = os.path.join(bench.place, "large.cc")
     with open(path, "w") as file:
         file.write("#include <regex>\n#include <map>\n#include <string>\n#include <iostream>\n#include <functional>\n")
-        for i in range(12):
+        for i in range(5):
             file.write(f"struct K{i} {{ int a; bool operator<(const K{i} &o) const {{ return a < o.a; }} }};\n"
                        f"int f{i}(const std::string &s) {{ std::map<K{i}, std::string> m; m[K{i}{{1}}] = s;\n"
                        f"  std::regex r(s); std::function<int(int)> g = [&](int x) {{ return x + (int)m.size(); }};\n"
