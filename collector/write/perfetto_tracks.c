@@ -50,24 +50,30 @@ struct process_tracks *tracks_of(struct perfetto *w, const struct process *p)
 
 /* ---- descriptors ------------------------------------------------------------------- */
 
-static void describe(struct perfetto *w, PerfettoMin__TrackDescriptor *track)
+/* After an exec one number stands for two processes; the time of the packet says which. */
+static void describe(struct perfetto *w, PerfettoMin__TrackDescriptor *track, u64 ns)
 {
 	PerfettoMin__TracePacket packet = PERFETTO_MIN__TRACE_PACKET__INIT;
 
+	packet.has_timestamp = ns != 0;
+	packet.timestamp = ns;
 	packet.track_descriptor = track;
 	packet_rare(w, &packet);
 }
 
 static u64 describe_named(struct perfetto *w, PerfettoMin__TrackDescriptor *track, const char *name, u64 parent, int rank)
 {
+	char *copy = utf8_copy(name);           /* a lane may be named after a file */
+
 	track->has_uuid = 1;
 	track->uuid = w->next_uuid++;
-	track->name = (char *)name;
+	track->name = copy;
 	track->has_parent_uuid = parent != 0;
 	track->parent_uuid = parent;
 	track->has_sibling_order_rank = rank >= 0;
 	track->sibling_order_rank = rank;
-	describe(w, track);
+	describe(w, track, 0);
+	free(copy);
 	return track->uuid;
 }
 
@@ -103,10 +109,8 @@ static u64 unit_counter(struct perfetto *w, const char *name, const char *unit, 
 	return describe_named(w, &track, name, parent, rank);
 }
 
-/* After an exec one number stands for two processes; the time of the packet says which. */
 static void describe_process(struct perfetto *w, u64 uuid, const struct process *p, u64 ns, const char *label)
 {
-	PerfettoMin__TracePacket packet = PERFETTO_MIN__TRACE_PACKET__INIT;
 	PerfettoMin__TrackDescriptor track = PERFETTO_MIN__TRACK_DESCRIPTOR__INIT;
 	PerfettoMin__TrackDescriptor__Process process = PERFETTO_MIN__TRACK_DESCRIPTOR__PROCESS__INIT;
 	char *name = utf8_copy(p->name ? p->name : ""), *label_copy = label ? utf8_copy(label) : NULL;
@@ -120,12 +124,45 @@ static void describe_process(struct perfetto *w, u64 uuid, const struct process 
 	track.has_uuid = 1;
 	track.uuid = uuid;
 	track.process = &process;
-	packet.has_timestamp = 1;
-	packet.timestamp = ns;
-	packet.track_descriptor = &track;
-	packet_rare(w, &packet);
+	describe(w, &track, ns);
 	free(name);
 	free(label_copy);
+}
+
+/* ---- counters ---------------------------------------------------------------------- */
+
+static struct enc *counter_open(struct perfetto *w, u64 track, u64 ns, size_t *mark)
+{
+	struct enc *e = packet_open(w, SEQ_COUNTERS, 0, ns);
+
+	*mark = enc_open(e, PACKET_TRACK_EVENT);
+	enc_uint(e, EVENT_KIND, KIND_COUNTER);
+	enc_uint(e, EVENT_TRACK, track);
+	return e;
+}
+
+static void counter_close(struct perfetto *w, struct enc *e, size_t mark)
+{
+	enc_close(e, mark);
+	packet_close(w);
+}
+
+static void counter(struct perfetto *w, u64 track, u64 ns, i64 value)
+{
+	size_t mark;
+	struct enc *e = counter_open(w, track, ns, &mark);
+
+	enc_uint(e, EVENT_COUNTER, (u64)value);
+	counter_close(w, e, mark);
+}
+
+static void counter_double(struct perfetto *w, u64 track, u64 ns, double value)
+{
+	size_t mark;
+	struct enc *e = counter_open(w, track, ns, &mark);
+
+	enc_double(e, EVENT_COUNTER_DOUBLE, value);
+	counter_close(w, e, mark);
 }
 
 /* ---- processes and threads --------------------------------------------------------- */
@@ -191,8 +228,8 @@ static void new_process(struct perfetto *w, struct process_tracks *k, struct pro
 	k->process = p->track = w->next_uuid++;
 	describe_process(w, k->process, p, ns_of(w, p->born), NULL);
 	k->memory = track_new(w, "memory", k->process, -1, ORDER_EXPLICIT);
-	curve_of(w, k, CURVE_TOTAL);
-	curve_of(w, k, CURVE_MALLOC);
+	counter(w, curve_of(w, k, CURVE_TOTAL), ns_of(w, p->born), 0);
+	counter(w, curve_of(w, k, CURVE_MALLOC), ns_of(w, p->born), 0);
 }
 
 /* May be called again when more is known. */
@@ -225,7 +262,7 @@ void tracks_thread(struct perfetto *w, struct process *p, struct thread *t)
 	track.has_uuid = 1;
 	track.uuid = t->track;
 	track.thread = &thread;
-	describe(w, &track);
+	describe(w, &track, ns_of(w, t->start > p->born ? t->start : p->born));
 	free(name);
 }
 
@@ -277,41 +314,7 @@ void tracks_end(struct perfetto *w, struct process *p)
 		describe_process(w, k->process, p, ns_of(w, process_end(w->session, p)) - 1, process_ending(p, text, sizeof(text)));
 }
 
-/* ---- counters ---------------------------------------------------------------------- */
-
-static struct enc *counter_open(struct perfetto *w, u64 track, u64 ns, size_t *mark)
-{
-	struct enc *e = packet_open(w, SEQ_COUNTERS, 0, ns);
-
-	*mark = enc_open(e, PACKET_TRACK_EVENT);
-	enc_uint(e, EVENT_KIND, KIND_COUNTER);
-	enc_uint(e, EVENT_TRACK, track);
-	return e;
-}
-
-static void counter_close(struct perfetto *w, struct enc *e, size_t mark)
-{
-	enc_close(e, mark);
-	packet_close(w);
-}
-
-static void counter(struct perfetto *w, u64 track, u64 ns, i64 value)
-{
-	size_t mark;
-	struct enc *e = counter_open(w, track, ns, &mark);
-
-	enc_uint(e, EVENT_COUNTER, (u64)value);
-	counter_close(w, e, mark);
-}
-
-static void counter_double(struct perfetto *w, u64 track, u64 ns, double value)
-{
-	size_t mark;
-	struct enc *e = counter_open(w, track, ns, &mark);
-
-	enc_double(e, EVENT_COUNTER_DOUBLE, value);
-	counter_close(w, e, mark);
-}
+/* ---- points ------------------------------------------------------------------------ */
 
 void tracks_point(struct perfetto *w, struct process *p, enum curve_kind c, u64 ticks, i64 bytes)
 {
