@@ -20,6 +20,42 @@ static struct {
 
 static int (*get_context)(unw_context_t *);
 
+/* Starts in our own frames, which are inside of `at`: the caller's frame is the first whose stack pointer reaches at.sp. */
+static u32 unwind(struct caller at, u64 *pc, u32 max)
+{
+	unw_context_t context;
+	unw_cursor_t cursor;
+	unw_word_t ip = 0, sp = 0;
+	u32 n = 0;
+
+	if (get_context(&context) < 0 || lib.init(&cursor, &context) < 0)
+		return 0;
+	while (n < max && lib.step(&cursor) > 0) {
+		lib.get(&cursor, UNW_REG_IP, &ip);
+		lib.get(&cursor, UNW_REG_SP, &sp);
+		if (!n && sp < at.sp)
+			continue;
+		if (!ip)
+			break;
+		pc[n++] = ip;
+	}
+	return n;
+}
+
+/* It maps memory and takes locks of its own: whatever hook that (or a signal meanwhile) comes to passes through. */
+u32 unwind_stack(struct caller at, u64 *pc, u32 max)
+{
+	u64 before = tls.guard;
+	u32 n;
+
+	if (!get_context)
+		return 0;
+	tls.guard = FRAME();
+	n = unwind(at, pc, max);
+	tls.guard = before;
+	return n;
+}
+
 void unwind_start(void)
 {
 	void *so = dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);
@@ -32,26 +68,5 @@ void unwind_start(void)
 	get_context = (int (*)(unw_context_t *))dlsym(so, "_Ux86_64_getcontext");
 	if (!lib.init || !lib.step || !lib.get)
 		get_context = NULL;
-}
-
-/* Starts in our own frames, which are inside of `at`: the caller's frame is the first whose stack pointer reaches at.sp. */
-u32 unwind_stack(struct caller at, u64 *pc, u32 max)
-{
-	unw_context_t context;
-	unw_cursor_t cursor;
-	unw_word_t ip = 0, sp = 0;
-	u32 n = 0;
-
-	if (!get_context || get_context(&context) < 0 || lib.init(&cursor, &context) < 0)
-		return 0;
-	while (n < max && lib.step(&cursor) > 0) {
-		lib.get(&cursor, UNW_REG_IP, &ip);
-		lib.get(&cursor, UNW_REG_SP, &sp);
-		if (!n && sp < at.sp)
-			continue;
-		if (!ip)
-			break;
-		pc[n++] = ip;
-	}
-	return n;
+	unwind_stack(CALLER(), (u64[4]){ 0 }, 4);       /* what it sets up once is set up here */
 }
