@@ -227,6 +227,92 @@ static void endless_name(struct symbols *y)
 	process.jits = 0;
 }
 
+/* ---- against addr2line ------------------------------------------------------------- */
+
+enum { STEP = 3, ADDRESSES = 400 };
+
+static bool next_line(FILE *from, char *text, size_t size)
+{
+	if (!fgets(text, size, from))
+		return false;
+	text[strcspn(text, "\n")] = 0;
+	return true;
+}
+
+/* Frames of one address as "file:line file:line ...", files without their directories. */
+static void our_lines(struct symbols *y, u32 node, char *text, size_t size)
+{
+	struct frames f = symbols_frames(y, &process, node);
+	size_t at = 0;
+
+	text[0] = 0;
+	for (u32 i = 0; i < f.count && at < size; i++) {
+		const char *slash = f.at[i].file ? strrchr(f.at[i].file, '/') : NULL;
+
+		at += snprintf(text + at, size - at, "%s:%u ", slash ? slash + 1 : "??", f.at[i].line);
+	}
+}
+
+/* The same of addr2line, which prints a function and a place for each frame, and before them the address. */
+static bool their_lines(FILE *from, char *ahead, char *text, size_t size)
+{
+	char function[4096], place[4096];
+	size_t at = 0;
+
+	text[0] = 0;
+	if (strncmp(ahead, "0x", 2))
+		return false;
+	while (next_line(from, function, sizeof(function)) && strncmp(function, "0x", 2) && next_line(from, place, sizeof(place))) {
+		char *slash = strrchr(place, '/');
+
+		place[strcspn(place, " ")] = 0;
+		at += snprintf(text + at, at < size ? size - at : 0, "%s ", slash ? slash + 1 : place);
+	}
+	snprintf(ahead, 4096, "%s", function);
+	return true;
+}
+
+static FILE *ask_addr2line(const char *library, u64 low)
+{
+	static char command[ADDRESSES * 24 + 4096];
+	int at = snprintf(command, sizeof(command), "addr2line -a -f -i -e '%s'", library);
+
+	for (u32 i = 0; i < ADDRESSES; i++)
+		at += snprintf(command + at, sizeof(command) - at, " 0x%llx", (unsigned long long)(low + i * STEP));
+	return popen(command, "r");
+}
+
+static void as_addr2line_says(const char *library, u64 start)
+{
+	struct symbols *y = symbols_new(false);
+	struct module *m = process_module(&process, start, 0);
+	char ahead[4096] = "", ours[4096], theirs[4096];
+	u64 low = start - 0x200;
+	u32 same = 0, known = 0;
+	FILE *from = system("addr2line --version >/dev/null 2>&1") ? NULL : ask_addr2line(library, low - m->bias);
+
+	if (!from) {
+		printf("# no addr2line here\n");
+		symbols_free(y);
+		return;
+	}
+	next_line(from, ahead, sizeof(ahead));
+	for (u32 i = 0; i < ADDRESSES && their_lines(from, ahead, theirs, sizeof(theirs)); i++) {
+		u32 node = add_node(low + i * STEP + 1, 0);
+
+		if (strchr(theirs, '?'))
+			continue;
+		our_lines(y, node, ours, sizeof(ours));
+		known++;
+		same += !strcmp(ours, theirs);
+		if (strcmp(ours, theirs))
+			printf("# 0x%llx: ours %s, theirs %s\n", (unsigned long long)(low + i * STEP - m->bias), ours, theirs);
+	}
+	pclose(from);
+	ok(known > 50 && same == known, "files, lines and inlined frames of %u addresses as addr2line has them", known);
+	symbols_free(y);
+}
+
 /* Many addresses of libc, as a large recording asks for. */
 static void many_addresses(void)
 {
@@ -278,6 +364,7 @@ int main(int argc, char **argv)
 	jit_code(y);
 	demangling(y);
 	endless_name(y);
+	as_addr2line_says(argv[1], (u64)enter);
 	many_addresses();
 	symbols_free(y);
 	return done();
