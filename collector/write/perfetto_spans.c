@@ -237,7 +237,7 @@ static void process_bars(struct bars *b, const struct span *const *span, u32 cou
 	b->thread = threads_sorted(p);
 	b->lanes = lanes_of(b->w, p);
 	b->sequence = b->w->next_sequence++;
-	b->end_ns = p->index && p->ended && p->ended < b->session->end && p->died != DIED_RUNNING ?
+	b->end_ns = (p->index || p->died == DIED_EXEC) && p->ended && p->ended < b->session->end && p->died != DIED_RUNNING ?
 		ns_of(b->w, p->ended) : UINT64_MAX;
 	prepare(b, span, count);
 	for (u32 i = 0; b->stacks && b->lanes && i < count; i++)
