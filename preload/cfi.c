@@ -3,24 +3,20 @@
  *
  *   pc --> _dl_find_object (lock-free) --> .eh_frame_hdr (sorted) --> FDE --> CIE --> run both --> rule
  *
- * The table is shared by all threads without a lock: an entry is two words, {pc ^ epoch ^ rule, rule}, so that
- * a torn pair does not match any pc. A frame that is on a stack keeps its module loaded, so nothing is parsed
- * that could be unmapped meanwhile.
+ * A frame that is on a stack keeps its module loaded, so nothing is parsed that could be unmapped meanwhile.
  */
 #include "cfi.h"
 #include "modules.h"
 #include <link.h>
 #include <string.h>
 
-enum { TABLE_BITS = 14 };
-
-static struct { u64 check, rule; } *table;
+struct cfi_entry *cfi_table;
 
 bool cfi_start(void)
 {
-	if (!table)
-		table = sys_memory(sizeof *table << TABLE_BITS);
-	return table;
+	if (!cfi_table)
+		cfi_table = sys_memory(sizeof *cfi_table << CFI_TABLE_BITS);
+	return cfi_table;
 }
 
 /* ---- reading .eh_frame ---------------------------------------------------------------- */
@@ -337,22 +333,15 @@ static struct rule parse(u64 return_address)
 	return simplify(&row);
 }
 
-struct rule cfi_rule(u64 return_address)
+/* What is not known is not kept: code may come to be known there, as a JIT writes it or a library is loaded. */
+struct rule cfi_parse(u64 return_address)
 {
-	u64 h = (return_address * 0x9e3779b97f4a7c15ull) >> (64 - TABLE_BITS);
-	u64 key = return_address ^ guest.epoch << 48, word;
-	struct rule rule;
+	struct cfi_entry *e = cfi_entry(return_address);
+	union { struct rule rule; u64 word; } u = { parse(return_address) };
 
-	word = __atomic_load_n(&table[h].rule, __ATOMIC_RELAXED);
-	if (likely((__atomic_load_n(&table[h].check, __ATOMIC_RELAXED) ^ word) == key && word)) {
-		memcpy(&rule, &word, sizeof rule);
-		return rule;
+	if (u.rule.kind != RULE_NONE) {
+		__atomic_store_n(&e->rule, u.word, __ATOMIC_RELAXED);
+		__atomic_store_n(&e->check, u.word ^ cfi_key(return_address), __ATOMIC_RELAXED);
 	}
-	rule = parse(return_address);
-	if (rule.kind == RULE_NONE)             /* code may come to be known there: JIT, a library being loaded */
-		return rule;
-	memcpy(&word, &rule, sizeof word);
-	__atomic_store_n(&table[h].rule, word, __ATOMIC_RELAXED);
-	__atomic_store_n(&table[h].check, word ^ key, __ATOMIC_RELAXED);
-	return rule;
+	return u.rule;
 }

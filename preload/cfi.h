@@ -26,6 +26,28 @@ struct rule {
 };
 
 bool cfi_start(void);
-struct rule cfi_rule(u64 return_address);
+struct rule cfi_parse(u64 return_address);
+
+/*
+ * One table for all threads, without a lock: an entry is {pc ^ epoch ^ rule, rule}, so that a torn pair matches no pc.
+ */
+enum { CFI_TABLE_BITS = 14 };
+extern struct cfi_entry { u64 check, rule; } *cfi_table;
+
+static inline u64 cfi_key(u64 return_address) { return return_address ^ guest.epoch << 48; }
+static inline struct cfi_entry *cfi_entry(u64 return_address)
+{
+	return &cfi_table[(return_address * 0x9e3779b97f4a7c15ull) >> (64 - CFI_TABLE_BITS)];
+}
+
+static inline struct rule cfi_rule(u64 return_address)
+{
+	const struct cfi_entry *e = cfi_entry(return_address);
+	union { u64 word; struct rule rule; } u = { __atomic_load_n(&e->rule, __ATOMIC_RELAXED) };
+
+	if (likely((__atomic_load_n(&e->check, __ATOMIC_RELAXED) ^ u.word) == cfi_key(return_address) && u.word))
+		return u.rule;
+	return cfi_parse(return_address);
+}
 
 #endif

@@ -22,7 +22,8 @@ static void main_stack_bounds(struct context *c)
 
 	if (sys_getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < 1ull << 36)
 		size = limit.rlim_cur;
-	c->stack_high = ((u64)__libc_stack_end + 4095) & ~4095ull;
+	c->stack_begin = (u64)__libc_stack_end;
+	c->stack_high = (c->stack_begin + 4095) & ~4095ull;
 	c->stack_low = c->stack_high > size ? c->stack_high - size : 4096;
 }
 
@@ -34,11 +35,11 @@ static void thread_stack_bounds(struct context *c)
 	size_t size = 0;
 	int before = errno;
 
-	c->stack_low = c->stack_high = 0;
+	c->stack_low = c->stack_high = c->stack_begin = 0;
 	if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
 		if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
 			c->stack_low = (u64)low;
-			c->stack_high = (u64)low + size;
+			c->stack_high = c->stack_begin = (u64)low + size;
 		}
 		pthread_attr_destroy(&attributes);
 	}
@@ -48,9 +49,11 @@ static void thread_stack_bounds(struct context *c)
 /* A thread takes over the context of a slot. `fresh`: the slot was never used before. */
 static void settle(struct context *c, u32 tid, bool fresh)
 {
-	u64 high = c->stack_high, t = ticks();
+	u64 high = c->stack_high, t;
 	char name[16] = "";
 
+	c->slot->head.busy = 1;
+	t = ticks();
 	if (tid == process_pid())
 		main_stack_bounds(c);
 	else

@@ -16,20 +16,23 @@
 
 /* ---- names --------------------------------------------------------------------------- */
 
-static u32 node_slot(const struct stack_cache *s, u32 parent, u64 pc)
+/* Hash of a frame and all outside of it. Computed without looking anything up, so that a stack that is known takes one
+ * look into the table, however deep it is. */
+static inline u64 chain_of(u64 outside, u64 pc)
 {
-	u64 h = (pc ^ (u64)parent * 0xd6e8feb86659fd93ull) * 0x9e3779b97f4a7c15ull;
+	u64 h = (outside ^ pc) * 0x9e3779b97f4a7c15ull;
 
-	return (u32)(h >> 32) & (s->table_size - 1);
+	h ^= h >> 32;
+	return h > UNCHAINED ? h : h + 2;
 }
 
-static void table_put(struct stack_cache *s, struct node_entry e)
+static struct node_entry *table_slot(const struct stack_cache *s, u64 chain, u64 pc)
 {
-	u32 i = node_slot(s, e.parent, e.pc);
+	u32 i = (u32)(chain >> 8) & (s->table_size - 1);
 
-	while (s->table[i].node)
+	while (s->table[i].node && (s->table[i].chain != chain || s->table[i].pc != (u32)pc))
 		i = (i + 1) & (s->table_size - 1);
-	s->table[i] = e;
+	return &s->table[i];
 }
 
 static bool table_grow(struct stack_cache *s)
@@ -44,29 +47,48 @@ static bool table_grow(struct stack_cache *s)
 	s->table_size = size;
 	for (u32 i = 0; i < old_size; i++)
 		if (old[i].node)
-			table_put(s, old[i]);
+			*table_slot(s, old[i].chain, old[i].pc) = old[i];
 	if (old)
 		sys_munmap(old, sizeof *old * old_size);
 	return true;
 }
 
-static u32 node_named(struct context *c, u32 parent, u64 pc)
+static u32 node_known(const struct stack_cache *s, u64 chain, u64 pc)
+{
+	return likely(s->table) ? table_slot(s, chain, pc)->node : 0;
+}
+
+static u32 name_new(struct context *c, u64 chain, u32 parent, u64 pc)
 {
 	struct stack_cache *s = &c->stacks;
-	u32 i;
+	u32 node;
 
 	if (unlikely(s->table_used * 2 >= s->table_size) && !table_grow(s))
 		return 0;
-	for (i = node_slot(s, parent, pc); s->table[i].node; i = (i + 1) & (s->table_size - 1))
-		if (s->table[i].pc == pc && s->table[i].parent == parent)
-			return s->table[i].node;
 	if (unlikely(c->nodes >= NODE_MASK - 1))
 		return 0;
-	s->table[i] = (struct node_entry){ pc, parent, buffer_node(c, parent, pc) };
+	node = buffer_node(c, parent, pc);
+	*table_slot(s, chain, pc) = (struct node_entry){ chain, (u32)pc, node };
 	s->table_used++;
-	if (unlikely(s->by_number) && c->nodes < CHECKED_NODES)
-		s->by_number[c->nodes] = s->table[i];
-	return s->table[i].node;
+	if (unlikely(s->by_number) && node < CHECKED_NODES)
+		s->by_number[node] = (struct node_back){ pc, parent };
+	return node;
+}
+
+/* The innermost frame of the walk; all frames outside of it that have no number yet are named first, outermost first. */
+static u32 name_stack(struct context *c, u64 chain, u64 pc)
+{
+	const struct stack_walk *w = &c->stacks.walk;
+	u32 node = node_known(&c->stacks, chain, pc), i = 0;
+
+	if (node)
+		return node;
+	while (i < w->slots && !(w->chain[i] && (node = node_known(&c->stacks, w->chain[i], w->value[i]))))
+		i++;
+	while (i-- > 0)
+		if (w->chain[i])
+			node = name_new(c, w->chain[i], node, w->value[i]);
+	return name_new(c, chain, node, pc);
 }
 
 /* ---- forgetting ---------------------------------------------------------------------- */
@@ -116,32 +138,37 @@ struct walker {
 enum outcome { WALK_DONE, WALK_STEP, WALK_HARD, WALK_CUT };
 
 /* The stack of a fiber or a signal stack ends somewhere unknown: ask the kernel, page by page. */
-static bool readable(struct walker *k, u64 at)
+static __attribute__((noinline)) bool probe(struct walker *k, u64 at)
 {
-	if (at < k->low || (at & 7))
+	if (at < k->low || (at & 7) || !k->foreign)
 		return false;
 	while (at + 8 > k->high) {
-		if (!k->foreign || !sys_readable((const void *)k->high))
+		if (!sys_readable((const void *)k->high))
 			return false;
 		k->high += 4096;
 	}
 	return true;
 }
 
-static void push(struct walker *k, u64 slot, u64 value, bool is_return)
+/* high is a multiple of 8, so a slot that begins below it ends below it. */
+static inline bool readable(struct walker *k, u64 at)
+{
+	return likely(at - k->low < k->high - k->low && !(at & 7)) || probe(k, at);
+}
+
+static inline void push(struct walker *k, u64 slot, u64 value, u64 chain)
 {
 	struct stack_walk *w = k->w;
+	u32 i = w->slots++;
 
-	w->slot[w->slots] = slot;
-	w->value[w->slots] = value;
-	w->is_return[w->slots] = is_return;
-	w->needs_bp[w->slots] = 0;
-	w->node[w->slots] = 0;
-	w->slots++;
+	w->slot[i] = slot;
+	w->value[i] = value;
+	w->needs_bp[i] = 0;
+	w->chain[i] = chain;
 }
 
 /* The way outwards from here hangs on bp: so it does from all frames that have held the same bp. */
-static void depend_on_bp(struct walker *k)
+static __attribute__((noinline)) void depend_on_bp(struct walker *k)
 {
 	int from = k->bp_checked ? k->frame : k->bp_since;
 
@@ -150,7 +177,7 @@ static void depend_on_bp(struct walker *k)
 	if (k->bp_checked)
 		return;
 	if (k->bp_slot)
-		push(k, k->bp_slot, k->bp, false);
+		push(k, k->bp_slot, k->bp, 0);
 	else
 		k->uses_bp = true;
 	k->bp_checked = true;
@@ -179,11 +206,11 @@ static enum outcome step_signal(struct walker *k)
 	k->high = sp >= k->c->stack_low && sp < k->c->stack_high ? k->c->stack_high : sp & ~4095ull;
 	k->bp_checked = true;
 	k->frame = (int)k->w->slots;
-	push(k, 0, k->pc, true);
+	push(k, 0, k->pc, UNCHAINED);
 	return WALK_STEP;
 }
 
-static enum outcome step(struct walker *k)
+static inline enum outcome step(struct walker *k)
 {
 	struct rule rule = cfi_rule(k->pc);
 	u64 cfa, pc;
@@ -202,14 +229,14 @@ static enum outcome step(struct walker *k)
 		if (!readable(k, k->bp + (i64)rule.cfa) || !readable(k, k->bp))
 			return WALK_CUT;
 		cfa = *(const u64 *)(k->bp + (i64)rule.cfa);
-		push(k, k->bp + (i64)rule.cfa, cfa, false);
+		push(k, k->bp + (i64)rule.cfa, cfa, 0);
 		break;
 	case RULE_END:
 		return WALK_DONE;
 	case RULE_SIGNAL:
 		return step_signal(k);
-	default:
-		return WALK_HARD;
+	default:                        /* ld.so's entry, which calls constructors, has no CFI: it is the end all the same */
+		return k->sp + 64 >= k->c->stack_begin && !k->foreign ? WALK_DONE : WALK_HARD;
 	}
 	if (cfa <= k->sp || !readable(k, cfa - 8))
 		return WALK_CUT;
@@ -225,48 +252,80 @@ static enum outcome step(struct walker *k)
 	k->frame = (int)k->w->slots;
 	if (saves_bp)
 		k->bp_since = k->frame;
-	push(k, cfa - 8, pc, true);
+	push(k, cfa - 8, pc, pc ? UNCHAINED : 0);
 	k->sp = cfa;
 	k->pc = pc;
 	return pc ? WALK_STEP : WALK_DONE;
 }
 
-/* Is the return address just pushed where the last stack had it, with all outside of it unchanged? */
-static bool try_join(struct walker *k, u32 *cursor)
-{
-	struct stack_cache *s = &k->c->stacks;
-	const struct stack_entry *last = &s->last;
-	const u32 *offset = stack_offsets(s, last), *node = stack_nodes(s, last);
-	const u64 *value = stack_values(s, last), *needs_bp = stack_needs_bp(s, last);
-	u64 slot = k->sp - 8;
-	u32 i = *cursor;
+/* The last stack, laid open: `next` is where its next return address outwards lies. */
+struct last_stack {
+	const struct stack_entry *e;
+	const u32 *offset;
+	const u64 *value, *needs_bp, *chain;
+	u64 next;
+	u32 i, tries;
+};
 
-	while (i < last->slots && (last->sp + offset[i] < slot || !node[i]))
-		i++;
-	*cursor = i;
-	if (i == last->slots || last->sp + offset[i] != slot || value[i] != k->pc || (needs_bp[i] && needs_bp[i] != k->bp))
-		return false;
-	for (u32 j = i + 1; j < last->slots; j++)
-		if (last->sp + offset[j] >= slot && *(const u64 *)(last->sp + offset[j]) != value[j]) {
-			*cursor = last->slots;          /* once changed outside, no later slot can join either */
+enum { JOIN_TRIES = 12 };       /* a stack that is shifted as a whole never joins: do not look for ever */
+
+static void seek(struct last_stack *l, u64 slot)
+{
+	while (l->i < l->e->slots && (l->e->sp + l->offset[l->i] < slot || !l->chain[l->i]))
+		l->i++;
+	l->next = l->i < l->e->slots ? l->e->sp + l->offset[l->i] : UINT64_MAX;
+}
+
+static void open_last(struct last_stack *l, struct stack_cache *s, u64 from)
+{
+	*l = (struct last_stack){ .e = &s->last, .next = UINT64_MAX };
+	if (!s->last.data)
+		return;
+	l->offset = stack_offsets(s, l->e);
+	l->value = stack_values(s, l->e);
+	l->needs_bp = stack_needs_bp(s, l->e);
+	l->chain = stack_chain(s, l->e);
+	seek(l, from);
+}
+
+static bool outside_unchanged(const struct last_stack *l, u64 slot)
+{
+	for (u32 i = l->i + 1; i < l->e->slots; i++)
+		if (l->e->sp + l->offset[i] >= slot && *(const u64 *)(l->e->sp + l->offset[i]) != l->value[i])
 			return false;
-		}
-	if (needs_bp[i])
+	return true;
+}
+
+/* The walk has come to `slot`, at or beyond the last stack's next return address: is all outside of it the same? */
+static __attribute__((noinline)) bool try_join(struct walker *k, struct last_stack *l, u64 slot)
+{
+	if (++l->tries == JOIN_TRIES) {
+		l->next = UINT64_MAX;
+		return false;
+	}
+	seek(l, slot);
+	if (l->next != slot || l->value[l->i] != k->pc || (l->needs_bp[l->i] && l->needs_bp[l->i] != k->bp))
+		return false;
+	if (!outside_unchanged(l, slot)) {
+		l->next = UINT64_MAX;           /* once changed outside, no later slot can join either */
+		return false;
+	}
+	if (l->needs_bp[l->i])
 		depend_on_bp(k);
-	k->joined = (int)i;
+	k->joined = (int)l->i;
 	return true;
 }
 
 static enum outcome walk(struct walker *k)
 {
-	bool may_join = k->c->stacks.last.data && !k->foreign;
-	u32 cursor = 0;
+	struct last_stack last;
 	enum outcome o;
 
+	open_last(&last, &k->c->stacks, k->sp);
 	while ((o = step(k)) == WALK_STEP) {
-		if (may_join && !k->foreign && try_join(k, &cursor))
+		if (unlikely(k->sp - 8 >= last.next) && !k->foreign && try_join(k, &last, k->sp - 8))
 			return WALK_DONE;
-		if (k->w->slots + 4 > STACK_SLOTS)
+		if (unlikely(k->w->slots + 4 > STACK_SLOTS))
 			return WALK_CUT;
 	}
 	return o;
@@ -290,8 +349,8 @@ static void append_outer(struct walker *k)
 {
 	struct stack_cache *s = &k->c->stacks;
 	const struct stack_entry *last = &s->last;
-	const u32 *offset = stack_offsets(s, last), *node = stack_nodes(s, last);
-	const u64 *value = stack_values(s, last), *needs_bp = stack_needs_bp(s, last);
+	const u32 *offset = stack_offsets(s, last);
+	const u64 *value = stack_values(s, last), *needs_bp = stack_needs_bp(s, last), *chain = stack_chain(s, last);
 	struct stack_walk *w = k->w;
 
 	for (u32 i = (u32)k->joined + 1; i < last->slots; i++) {
@@ -300,37 +359,36 @@ static void append_outer(struct walker *k)
 		w->slot[w->slots] = last->sp + offset[i];
 		w->value[w->slots] = value[i];
 		w->needs_bp[w->slots] = needs_bp[i];
-		w->node[w->slots] = node[i];
+		w->chain[w->slots] = chain[i];
 		w->slots++;
 	}
 }
 
-/* Names the walked frames, outermost first; returns the whole stack's number. */
-static u32 name_walked(struct walker *k, u32 walked, u64 first_pc)
+/* Chains the walked frames to what is outside of them, outermost first. */
+static u64 chain_walked(struct walker *k, u32 walked)
 {
 	struct stack_walk *w = k->w;
-	u32 parent = 0;
+	u64 chain = 0;
 
-	for (u32 i = walked; i-- > 0;) {
-		if (!w->is_return[i] || !w->value[i])
-			continue;
-		if (k->joined >= 0 && (int)i == k->frame)
-			parent = stack_nodes(&k->c->stacks, &k->c->stacks.last)[k->joined];
-		else
-			parent = node_named(k->c, parent, w->value[i]);
-		w->node[i] = parent;
-	}
-	return node_named(k->c, parent, first_pc);
+	if (k->joined >= 0)
+		w->chain[k->frame] = chain = stack_chain(&k->c->stacks, &k->c->stacks.last)[k->joined];
+	for (u32 i = walked; i-- > 0;)
+		if (w->chain[i] == UNCHAINED)
+			w->chain[i] = chain = chain_of(chain, w->value[i]);
+	return chain;
 }
 
-static bool can_be_kept(const struct walker *k, struct caller at)
+static u32 name_walk(struct walker *k, struct caller at)
 {
-	if (k->foreign || !k->w->slots)
-		return false;
-	for (u32 i = 0; i < k->w->slots; i++)
-		if (k->w->slot[i] < at.sp || k->w->slot[i] >= k->c->stack_high)
-			return false;
-	return true;
+	u32 walked = k->w->slots;
+	u64 chain;
+
+	if (k->joined >= 0 && walked + outer_slots(k) > STACK_SLOTS - 4)
+		k->joined = -1;                 /* too deep to be kept whole */
+	else if (k->joined >= 0)
+		append_outer(k);
+	chain = chain_of(chain_walked(k, walked), at.pc);
+	return name_stack(k->c, chain, at.pc);
 }
 
 static void keep(struct walker *k, struct caller at, u32 node, struct stack_entry *set)
@@ -338,7 +396,7 @@ static void keep(struct walker *k, struct caller at, u32 node, struct stack_entr
 	struct stack_cache *s = &k->c->stacks;
 	struct stack_walk *w = k->w;
 	u32 n = w->slots, padded = stack_padded(n);
-	u32 bytes = 4 * ((padded + 15) & ~15u) + 8 * padded + 8 * n + 4 * n;
+	u32 bytes = 4 * ((padded + 15) & ~15u) + 8 * padded + 8 * n + 8 * n;
 	struct stack_entry e = { at.pc, at.sp, at.bp, k->uses_bp, node, n, 0 };
 	u64 *value;
 	u32 *offset;
@@ -349,27 +407,37 @@ static void keep(struct walker *k, struct caller at, u32 node, struct stack_entr
 	s->arena_used += (bytes + 63) & ~63u;
 	offset = stack_offsets(s, &e);
 	value = stack_values(s, &e);
-	for (u32 i = 0; i < padded; i++) {
-		u32 from = i < n ? i : n - 1;
-
-		offset[i] = (u32)(w->slot[from] - at.sp);
-		value[i] = w->value[from];
+	for (u32 i = n; i < padded; i++) {      /* compared four at a time: the last slot is repeated */
+		w->slot[i] = w->slot[n - 1];
+		w->value[i] = w->value[n - 1];
 	}
+	for (u32 i = 0; i < padded; i += 4) {
+		offset[i] = (u32)(w->slot[i] - at.sp);
+		offset[i + 1] = (u32)(w->slot[i + 1] - at.sp);
+		offset[i + 2] = (u32)(w->slot[i + 2] - at.sp);
+		offset[i + 3] = (u32)(w->slot[i + 3] - at.sp);
+	}
+	memcpy(value, w->value, 8 * padded);
 	memcpy(stack_needs_bp(s, &e), w->needs_bp, 8 * n);
-	memcpy(stack_nodes(s, &e), w->node, 4 * n);
+	memcpy(stack_chain(s, &e), w->chain, 8 * n);
 	memmove(set + 1, set, sizeof *set * (CACHE_WAYS - 1));
 	set[0] = s->last = e;
 }
 
 /* ---- when rules do not do ------------------------------------------------------------- */
 
-static u32 name_all(struct context *c, const u64 *pc, u32 n)
+/* libunwind's frames, as a walk that consists of return addresses only. */
+static u32 name_unwound(struct walker *k, struct caller at, u32 frames)
 {
-	u32 node = 0;
+	struct stack_walk *w = k->w;
 
-	while (n--)
-		node = node_named(c, node, pc[n]);
-	return node;
+	w->slots = frames - 1;
+	for (u32 i = 0; i < w->slots; i++) {
+		w->value[i] = w->needs_bp[i + 1];
+		w->chain[i] = UNCHAINED;
+	}
+	k->joined = -1;
+	return name_walk(k, at);
 }
 
 /* What was walked before the rules ended, if libunwind cannot do better. */
@@ -381,12 +449,12 @@ static u32 hard_stack(struct walker *k, struct caller at)
 
 	c->slot->head.hard_stacks++;
 	for (u32 i = 0; i < k->w->slots; i++)
-		frames += k->w->is_return[i];
+		frames += k->w->chain[i] != 0;
 	n = k->foreign ? 0 : unwind_stack(at, pc, STACK_DEPTH);
 	if (n > frames)
-		return name_all(c, pc, n);
+		return name_unwound(k, at, n);
 	c->slot->head.lost_stacks++;
-	return name_walked(k, k->w->slots, at.pc);
+	return name_walk(k, at);
 }
 
 /* ---- in --------------------------------------------------------------------------------*/
@@ -398,7 +466,7 @@ u32 stack_miss(struct context *c, struct caller at, struct stack_entry *set)
 		.low = at.sp, .high = c->stack_high, .bp_since = -1, .frame = -1, .joined = -1,
 	};
 	enum outcome o;
-	u32 node, walked;
+	u32 node;
 
 	c->slot->head.stack_misses++;
 	k.w->slots = 0;
@@ -412,11 +480,8 @@ u32 stack_miss(struct context *c, struct caller at, struct stack_entry *set)
 		return hard_stack(&k, at);
 	if (o == WALK_CUT)
 		c->slot->head.lost_stacks++;
-	walked = k.w->slots;
-	if (k.joined >= 0 && walked + outer_slots(&k) <= STACK_SLOTS)
-		append_outer(&k);
-	node = name_walked(&k, walked, at.pc);
-	if (can_be_kept(&k, at))
+	node = name_walk(&k, at);
+	if (!k.foreign && k.w->slots)
 		keep(&k, at, node, set);
 	return node;
 }
@@ -429,7 +494,8 @@ static u32 caller_only(struct context *c, struct caller at)
 		stack_forget(c);
 	cfi_rule(at.pc);                /* for the module it is in */
 	modules_announce(c, c->last);
-	return node_named(c, 0, at.pc);
+	c->stacks.walk.slots = 0;
+	return name_stack(c, chain_of(0, at.pc), at.pc);
 }
 
 /* For tests: every stack, cached or walked, is compared with what libunwind finds now. */
@@ -440,7 +506,7 @@ static u32 checked(struct context *c, struct caller at)
 
 	n = unwind_stack(at, truth, STACK_DEPTH);
 	for (i = 0; i < n && at_node; i++) {
-		struct node_entry e = c->stacks.by_number[at_node];
+		struct node_back e = c->stacks.by_number[at_node];
 
 		if (e.pc != truth[i])
 			break;
@@ -466,5 +532,5 @@ void stack_start(struct context *c)
 	clear_entries(&c->stacks);
 	c->stacks.epoch = guest.epoch;
 	if (guest.stacks == STACKS_CHECKED && !c->stacks.by_number)
-		c->stacks.by_number = sys_memory(sizeof(struct node_entry) * CHECKED_NODES);
+		c->stacks.by_number = sys_memory(sizeof(struct node_back) * CHECKED_NODES);
 }

@@ -7,9 +7,9 @@
  * That needs more than return addresses: a frame whose CFA hangs on rbp (alloca, frame pointers) is only
  * where it was if the slot that rbp came from is unchanged too.
  *
- *   arena, per entry:  u32 offset[n]  u64 value[n]  u64 needs_bp[n]  u32 node[n]     (n padded to 4)
+ *   arena, per entry:  u32 offset[n]  u64 value[n]  u64 needs_bp[n]  u64 chain[n]     (n padded to 4)
  *
- * node[i] is the stack from slot i outwards if slot i is a return address, else 0; needs_bp[i] is the rbp
+ * chain[i] is a hash of the stack from slot i outwards if slot i is a return address, else 0; needs_bp[i] is the rbp
  * that the frames outside of it were found with, 0 if they do not hang on it. A miss uses these to join:
  * as soon as the walk meets a slot of the last stack, the rest need only be compared.
  */
@@ -37,19 +37,22 @@ struct stack_entry {
 	u32 data;                   /* offset in the arena; 0: empty entry */
 };
 
-/* (parent, pc) -> node number */
+/* hash of a frame and all outside of it -> node number; the pc makes a false match even less likely */
 struct node_entry {
-	u64 pc;
-	u32 parent, node;           /* node 0: empty */
+	u64 chain;
+	u32 pc, node;               /* node 0: empty */
 };
 
-/* A walk in progress: arrays as in the arena, before it is known how many there will be. */
+struct node_back { u64 pc; u32 parent; };
+
+/* A walk in progress: arrays as in the arena, before it is known how many there will be. chain[i] is 0 for a slot that is
+ * no return address, and UNCHAINED for one whose outside is not known yet. */
 struct stack_walk {
-	u64 slot[STACK_SLOTS], value[STACK_SLOTS], needs_bp[STACK_SLOTS];
-	u32 node[STACK_SLOTS];
-	u8 is_return[STACK_SLOTS];
+	u64 slot[STACK_SLOTS], value[STACK_SLOTS], needs_bp[STACK_SLOTS], chain[STACK_SLOTS];
 	u32 slots;
 };
+
+#define UNCHAINED 1
 
 struct stack_cache {
 	u64 epoch;
@@ -57,7 +60,7 @@ struct stack_cache {
 	struct stack_entry last;    /* most recent stack, for joins; data 0: none */
 	struct node_entry *table;
 	u32 table_size, table_used;
-	struct node_entry *by_number;   /* tests only: to read a stack back */
+	struct node_back *by_number;    /* tests only: to read a stack back */
 	struct stack_entry entry[CACHE_SETS][CACHE_WAYS];
 	struct stack_walk walk;
 	u8 arena[CACHE_ARENA] __attribute__((aligned(64)));
@@ -73,9 +76,9 @@ static inline u64 *stack_needs_bp(struct stack_cache *s, const struct stack_entr
 {
 	return stack_values(s, e) + stack_padded(e->slots);
 }
-static inline u32 *stack_nodes(struct stack_cache *s, const struct stack_entry *e)
+static inline u64 *stack_chain(struct stack_cache *s, const struct stack_entry *e)
 {
-	return (u32 *)(stack_needs_bp(s, e) + e->slots);
+	return stack_needs_bp(s, e) + e->slots;
 }
 
 #endif
