@@ -1,0 +1,234 @@
+/*
+ * nodes.c - streams number their own nodes; here equal ones of all threads become one.
+ *
+ * A node gets its number when the first block that has it is met in time order, so that numbers do not depend
+ * on how chunks arrived. The same address may be other code after a dlclose: the key holds the epoch in which
+ * the module at that address was loaded. A module that comes back to its old place is the old one again.
+ */
+#include "inside.h"
+
+/* ---- modules ------------------------------------------------------------------------- */
+
+/* Index into loaded[] of the first module that ends after addr. */
+static u32 loaded_after(const struct proc *p, u64 addr)
+{
+	u32 low = 0, high = p->loads;
+
+	while (low < high) {
+		u32 mid = (low + high) / 2;
+
+		if (p->p.module[p->loaded[mid]].end > addr)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+static u32 epoch_of(const struct proc *p, u64 pc)
+{
+	u32 i = loaded_after(p, pc - 1);
+	const struct module *m = i < p->loads ? &p->p.module[p->loaded[i]] : NULL;
+
+	return m && m->start < pc ? m->epoch_loaded : p->epoch;
+}
+
+static void unload(struct proc *p, u32 i, u64 ticks)
+{
+	struct module *m = &p->p.module[p->loaded[i]];
+
+	m->gone = ticks;
+	m->epoch_gone = p->epoch;
+	p->loads--;
+	memmove(&p->loaded[i], &p->loaded[i + 1], (p->loads - i) * sizeof(*p->loaded));
+}
+
+static bool same_module(const struct module *a, const struct module *b)
+{
+	return a->start == b->start && a->end == b->end && a->bias == b->bias && a->build_len == b->build_len &&
+	       !memcmp(a->build_id, b->build_id, sizeof(a->build_id)) && !strcmp(a->path, b->path);
+}
+
+static u32 module_index(struct proc *p, struct module *new)
+{
+	u32 i;
+
+	for (i = 0; i < p->p.modules; i++) {
+		if (!same_module(&p->p.module[i], new))
+			continue;
+		free(new->path);
+		return i;
+	}
+	ARRAY_ROOM(p->p.module, p->module_room, p->p.modules + 1);
+	p->p.module[p->p.modules] = *new;
+	return p->p.modules++;
+}
+
+/* Whatever lay there is gone, even if nobody said so. True: it is the same module again. */
+static bool make_way(struct proc *p, u64 ticks, const struct module *new)
+{
+	u32 i = loaded_after(p, new->start);
+
+	while (i < p->loads && p->p.module[p->loaded[i]].start < new->end) {
+		if (same_module(&p->p.module[p->loaded[i]], new))
+			return true;
+		p->epoch++;
+		unload(p, i, ticks);
+	}
+	return false;
+}
+
+static void insert_loaded(struct proc *p, u32 module)
+{
+	u32 i = loaded_after(p, p->p.module[module].start);
+
+	ARRAY_ROOM(p->loaded, p->loaded_room, p->loads + 1);
+	memmove(&p->loaded[i + 1], &p->loaded[i], (p->loads - i) * sizeof(*p->loaded));
+	p->loaded[i] = module;
+	p->loads++;
+}
+
+void module_loaded(struct proc *p, u64 ticks, const struct rec_module *r, const char *path, u32 len)
+{
+	struct module new = {
+		.start = r->start, .end = r->end, .bias = r->bias, .loaded = ticks,
+		.epoch_gone = UINT32_MAX, .build_len = r->build_len,
+	};
+	u32 at;
+
+	if (r->start >= r->end || r->build_len > sizeof(new.build_id))
+		return;
+	memcpy(new.build_id, &r->build0, sizeof(new.build_id));
+	new.path = text_copy(path, len);
+	if (make_way(p, ticks, &new)) {
+		free(new.path);
+		return;
+	}
+	new.epoch_loaded = p->epoch;
+	at = module_index(p, &new);
+	p->p.module[at].gone = 0;
+	p->p.module[at].epoch_gone = UINT32_MAX;
+	insert_loaded(p, at);
+}
+
+void module_gone(struct proc *p, u64 ticks, u64 start)
+{
+	u32 i = loaded_after(p, start);
+
+	p->epoch++;
+	if (i < p->loads && p->p.module[p->loaded[i]].start == start)
+		unload(p, i, ticks);
+}
+
+struct module *process_module(const struct process *p, u64 pc, u32 epoch)
+{
+	struct module *best = NULL;
+	u32 i;
+
+	for (i = 0; i < p->modules; i++) {
+		struct module *m = &p->module[i];
+
+		if (pc - 1 < m->start || pc - 1 >= m->end || epoch < m->epoch_loaded || epoch >= m->epoch_gone)
+			continue;
+		if (!best || m->epoch_loaded > best->epoch_loaded)
+			best = m;
+	}
+	return best;
+}
+
+/* ---- nodes --------------------------------------------------------------------------- */
+
+static u32 new_node(struct proc *p, struct node_key key)
+{
+	struct process *q = &p->p;
+
+	if (!q->nodes)                  /* node 0 is "no frame" */
+		q->nodes = 1;
+	ARRAY_ROOM(q->node, p->node_room, q->nodes + 1);
+	q->node[0] = (struct node) { 0 };
+	q->node[q->nodes] = (struct node) { key.pc, key.parent, key.epoch };
+	return q->nodes++;
+}
+
+static u32 intern(struct proc *p, u64 pc, u32 parent)
+{
+	struct node_key key = { pc, parent, epoch_of(p, pc) };
+	struct node_index *i;
+
+	HASH_FIND(hh, p->node_index, &key, sizeof(key), i);
+	if (!i) {
+		if (p->p.nodes >= NODE_MASK)
+			return 0;
+		i = new_zeroed(1, sizeof(*i));
+		i->key = key;
+		i->node = new_node(p, key);
+		HASH_ADD(hh, p->node_index, key, sizeof(i->key), i);
+	}
+	return i->node;
+}
+
+/* Outer frames first, because a node's key holds its parent's number. */
+static u32 number_chain(struct model *m, struct proc *p, struct stream *s, u32 at)
+{
+	u32 n = 0, parent = 0;
+
+	while (at && !s->number[at]) {
+		u32 outer = stream_node(s, s->parent[at]);
+
+		ARRAY_ROOM(m->chain, m->chain_room, n + 1);
+		m->chain[n++] = at;
+		if (s->parent[at] && (!outer || outer >= at)) {
+			m->s.losses.stacks++;
+			outer = 0;
+		}
+		at = outer;
+	}
+	if (at)
+		parent = s->number[at];
+	while (n) {
+		at = m->chain[--n];
+		parent = s->number[at] = intern(p, s->pc[at], parent);
+	}
+	return parent;
+}
+
+static u32 node_at(struct model *m, struct proc *p, struct stream *s, u32 at)
+{
+	return s->number[at] ? s->number[at] : number_chain(m, p, s, at);
+}
+
+static u32 known_node(struct model *m, const struct stream *s, u32 number)
+{
+	u32 at = stream_node(s, number);
+
+	m->s.losses.stacks += number && !at;
+	return at;
+}
+
+u32 node_of(struct model *m, struct proc *p, struct stream *s, u32 number)
+{
+	return node_at(m, p, s, known_node(m, s, number));
+}
+
+/* The row of malloc blocks with this stack; the decoder uses it from then on. */
+u32 label_of(struct model *m, struct proc *p, struct stream *s, u32 number)
+{
+	u32 at = known_node(m, s, number);
+
+	if (s->label[at] == LABEL_NONE)
+		s->label[at] = row_of(p, node_at(m, p, s, at), POOL_MALLOC);
+	return s->label[at];
+}
+
+void nodes_release(struct proc *p)
+{
+	struct node_index *i, *next;
+
+	HASH_ITER(hh, p->node_index, i, next) {
+		HASH_DEL(p->node_index, i);
+		free(i);
+	}
+	free(p->loaded);
+	p->loaded = NULL;
+	p->loads = p->loaded_room = 0;
+}

@@ -1,0 +1,151 @@
+/*
+ * session.c - a session from its first window to its end.
+ */
+#include "inside.h"
+
+enum { NARROWEST_BUCKET_NS = 10000 };
+
+/* The first window: by now the clocks are known. */
+static void begin(struct model *m, u64 ticks)
+{
+	m->begun = true;
+	m->s.start = ticks;
+	m->curves.start = ticks;
+	m->curves.least = clock_ticks(&m->clock, NARROWEST_BUCKET_NS);
+	m->curves.end = ticks + m->curves.least;
+	if (m->listener.begin)
+		m->listener.begin(m->listener.to, &m->s);
+	curve_tell(&m->curves, &m->tree_curve, (struct point) { ticks, 0 });
+}
+
+static void take_window(void *to, const struct window *w)
+{
+	struct model *m = to;
+	u64 last = w->base + (w->key[w->count - 1] >> KEY_TIME_SHIFT);
+
+	if (!m->begun)
+		begin(m, w->base + (w->key[0] >> KEY_TIME_SHIFT));
+	books_window(m, w);
+	m->s.end = last;
+}
+
+struct session *session_new(const struct listener *listener)
+{
+	struct model *m = new_zeroed(1, sizeof(*m));
+
+	if (listener)
+		m->listener = *listener;
+	m->curves.listener = &m->listener;
+	m->tree_curve.kind = CURVE_TOTAL;
+	m->mark.settled = true;
+	m->merge = merge_new((struct sink) { m, take_window, event_early });
+	books_init(m);
+	return &m->s;
+}
+
+struct merge *session_merge(struct session *s)
+{
+	return ((struct model *)s)->merge;
+}
+
+u64 session_ns(const struct session *s, u64 ticks)
+{
+	return clock_ns(&((const struct model *)s)->clock, ticks);
+}
+
+static void add_up(struct model *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->s.processes; i++) {
+		const struct process *p = m->s.process[i];
+
+		m->s.allocs += p->allocs;
+		m->s.frees += p->frees;
+		m->s.allocated_bytes += p->allocated_bytes;
+		m->s.temporary += p->temporary;
+		m->s.live_bytes += (u64)p->pools.at[POOL_MALLOC].now;
+		m->s.live_blocks += (u64)p->pools.at[POOL_MALLOC].blocks;
+		m->s.losses.unknown_frees += p->unknown_frees;
+	}
+}
+
+/* Who held the tree's peak: of each process what it held then, if it had begun and not ended. */
+static void join_tree_peak(struct model *m)
+{
+	struct holder_list *l = &m->s.total.at_peak;
+	u32 i, room = 0;
+
+	for (i = 0; i < m->s.processes; i++) {
+		const struct proc *p = proc_at(m, i);
+		u32 n = p->tree_held.count;
+
+		if (!n || p->tree_peaks != m->tree_peaks)
+			continue;
+		ARRAY_ROOM(l->at, room, l->count + n);
+		memcpy(l->at + l->count, p->tree_held.at, n * sizeof(*l->at));
+		l->count += n;
+	}
+	holders_sort(l);
+}
+
+static void take_counts(struct model *m)
+{
+	struct merge_counts c = merge_counts(m->merge);
+
+	m->s.events = c.records;
+	m->s.losses.records += c.lost;
+	m->s.losses.late += c.late;
+	m->s.losses.bad_chunks += c.bad_chunks;
+}
+
+void session_end(struct session *s)
+{
+	struct model *m = (struct model *)s;
+
+	if (m->ended)
+		return;
+	m->ended = true;
+	merge_advance(m->merge, UINT64_MAX);
+	if (!m->begun)
+		begin(m, 0);
+	curves_close(&m->curves, m->s.end);
+	procs_finish(m);
+	curves_close(&m->curves, m->s.end);
+	curve_finish(&m->curves, &m->tree_curve, (struct point) { m->s.end, m->s.total.now });
+	join_tree_peak(m);
+	spans_finish(m);
+	pools_finish(m);
+	add_up(m);
+	take_counts(m);
+}
+
+static void release_texts(struct text_list *l)
+{
+	while (l->count)
+		free(l->at[--l->count]);
+	free(l->at);
+}
+
+void session_free(struct session *s)
+{
+	struct model *m = (struct model *)s;
+
+	if (!m)
+		return;
+	merge_free(m->merge);
+	spans_release(m);
+	pools_release(m);
+	procs_release(m);
+	books_release(m);
+	clock_release(&m->clock);
+	release_texts(&m->s.options);
+	release_texts(&m->s.notices);
+	free(m->curves.touched);
+	free(m->moving);
+	free(m->chain);
+	free(m->s.total.at_peak.at);
+	free(m->s.command);
+	free(m->s.uts);
+	free(m);
+}

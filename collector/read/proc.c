@@ -1,0 +1,118 @@
+/*
+ * proc.c - see proc.h.
+ */
+#include "proc.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { JIT_LINES_MAX = 200000, JIT_BYTES_MAX = 32 << 20 };
+
+static bool read_text(u32 pid, const char *file, char *to, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, to, size - 1);
+	close(fd);
+	to[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+static u64 kilobytes(const char *status, const char *key)
+{
+	const char *at = strstr(status, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) * 1024 : 0;
+}
+
+/* The fields after the name, which may hold anything, begin behind its last parenthesis. */
+static u64 stat_field(const char *stat, int number)
+{
+	const char *at = strrchr(stat, ')');
+	int i;
+
+	for (i = 2; at && i < number; i++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static u64 cpu_ns(u32 pid, const char *stat)
+{
+	struct timespec t;
+	clockid_t id;
+
+	if (!clock_getcpuclockid((pid_t)pid, &id) && !clock_gettime(id, &t))
+		return (u64)t.tv_sec * 1000000000u + (u64)t.tv_nsec;
+	return (stat_field(stat, 14) + stat_field(stat, 15)) * (1000000000u / (u64)sysconf(_SC_CLK_TCK));
+}
+
+bool proc_sample(u32 pid, struct rec_sample *to)
+{
+	char status[8192], stat[2048];
+
+	if (!read_text(pid, "status", status, sizeof(status)) || !read_text(pid, "stat", stat, sizeof(stat)))
+		return false;
+	if (!strstr(status, "\nRssAnon:"))              /* a zombie has no memory to speak of */
+		return false;
+	*to = (struct rec_sample) {
+		.pid = pid,
+		.rss_anon = kilobytes(status, "\nRssAnon:"),
+		.rss_file = kilobytes(status, "\nRssFile:"),
+		.rss_shmem = kilobytes(status, "\nRssShmem:"),
+		.minor = stat_field(stat, 10),
+		.major = stat_field(stat, 12),
+		.cpu = cpu_ns(pid, stat),
+	};
+	return true;
+}
+
+static FILE *open_jit_map(u32 pid, u32 uid)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (st.st_uid == geteuid() || st.st_uid == uid))
+		return fdopen(fd, "r");
+	close(fd);
+	return NULL;
+}
+
+void proc_jit_names(u32 pid, u32 uid, void (*name)(void *to, const struct rec_jit_name *r, const char *text, size_t len), void *to)
+{
+	FILE *f = open_jit_map(pid, uid);
+	char line[2048], *end;
+	u32 lines = 0;
+	size_t bytes = 0;
+
+	while (f && lines++ < JIT_LINES_MAX && bytes < JIT_BYTES_MAX && fgets(line, sizeof(line), f)) {
+		struct rec_jit_name r = { .pid = pid };
+		size_t len = strcspn(line, "\n");
+
+		bytes += len;
+		line[len] = 0;
+		r.start = strtoull(line, &end, 16);
+		r.size = strtoull(end, &end, 16);
+		while (*end == ' ')
+			end++;
+		if (r.size && *end)
+			name(to, &r, end, strlen(end));
+	}
+	if (f)
+		fclose(f);
+}

@@ -1,0 +1,15 @@
+/*
+ * proc.h - what the kernel says of a process, and the names its JIT left in /tmp.
+ */
+#ifndef PROC_H
+#define PROC_H
+
+#include <mlprof/wire.h>
+#include <stdbool.h>
+
+bool proc_sample(u32 pid, struct rec_sample *to);
+
+/* Calls `name` for every line of /tmp/perf-PID.map, up to a bound. */
+void proc_jit_names(u32 pid, u32 uid, void (*name)(void *to, const struct rec_jit_name *r, const char *text, size_t len), void *to);
+
+#endif

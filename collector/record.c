@@ -1,0 +1,420 @@
+/*
+ * record.c - a live recording: its directory, its turns, its end.
+ */
+#include "recording.h"
+#include "read/array.h"
+#include "read/proc.h"
+#include "read/tick.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	TURN_CHUNKS = 256,              /* taken in one turn: 1 MiB */
+	PIPE_BYTES = 1 << 20,
+	HELD_MAX = 64 << 20,            /* bytes of chunks that wait for their time */
+	REST_US = 500,                  /* between turns while data flows */
+	QUIET_TURNS = 20,               /* turns without data before the caller may wait in poll() */
+	NEWCOMER_MS = 3,                /* what is younger waits: a new process may have begun before it could say so */
+	CLOCK_MS = 10, CLOCK_MAX_MS = 50,
+	EXIT_LOOK_MS = 2,
+	SAMPLE_SHARE = 20,              /* sampling takes at most 1/20 of the time */
+};
+
+u64 recording_ticks(const struct recording *r)
+{
+	return tick_now(r->tick_kind);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static int fail(int error, char *why, size_t size, const char *what, const char *name)
+{
+	snprintf(why, size, "%s%s%s", what, name ? " " : "", name ? name : "");
+	return error ? -error : -EIO;
+}
+
+static bool usable(const char *dir)
+{
+	struct stat st;
+
+	return dir && dir[0] == '/' && strlen(dir) < 400 && !stat(dir, &st) && S_ISDIR(st.st_mode) && !access(dir, W_OK | X_OK);
+}
+
+static int make_directory(struct recording *r)
+{
+	const char *const place[] = { getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/dev/shm", "/tmp" };
+	size_t i;
+	int error = ENOENT;
+
+	for (i = 0; i < sizeof(place) / sizeof(*place); i++) {
+		if (!usable(place[i]))
+			continue;
+		snprintf(r->dir, sizeof(r->dir), "%s/mlprof-XXXXXX", place[i]);
+		if (mkdtemp(r->dir))
+			break;
+		error = errno;
+		r->dir[0] = 0;
+	}
+	if (!r->dir[0])
+		return error;
+	r->dir_fd = open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return r->dir_fd < 0 ? errno : 0;
+}
+
+static int make_control(struct recording *r, const struct recording_setup *s)
+{
+	int fd = openat(r->dir_fd, "control", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	void *at;
+
+	if (fd < 0 || ftruncate(fd, sizeof(*r->control)))
+		return errno;
+	at = mmap(NULL, sizeof(*r->control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (at == MAP_FAILED)
+		return errno;
+	r->control = at;
+	*r->control = (struct control) {
+		.version = WIRE_VERSION, .state = SESSION_OPEN, .collector_pid = (u32)getpid(), .tick_kind = r->tick_kind,
+		.stacks = s->stacks, .on_full = s->on_full, .follow = s->follow, .check_stacks = s->check_stacks,
+	};
+	snprintf(r->control->library, sizeof(r->control->library), "%s", s->library ? s->library : "");
+	snprintf(r->control->trace, sizeof(r->control->trace), "%s", s->trace ? s->trace : "");
+	__atomic_store_n(&r->control->magic, CONTROL_MAGIC, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* A write end of our own keeps the pipe from hanging up between two programs. */
+static int make_pipe(struct recording *r)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	if (mkfifoat(r->dir_fd, "pipe", 0600))
+		return errno;
+	r->pipe_fd = openat(r->dir_fd, "pipe", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	r->pipe_hold = openat(r->dir_fd, "pipe", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r->pipe_fd < 0 || r->pipe_hold < 0 || r->epoll_fd < 0)
+		return errno;
+	fcntl(r->pipe_fd, F_SETPIPE_SZ, PIPE_BYTES);            /* refused: then it is smaller */
+	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->pipe_fd, &e) ? errno : 0;
+}
+
+static void put_words(char *to, size_t room, size_t *used, const char *word)
+{
+	size_t n = strlen(word) + 1;
+
+	if (*used + n > room)
+		return;
+	memcpy(to + *used, word, n);
+	*used += n;
+}
+
+static void say_session(struct recording *r, const struct recording_setup *s)
+{
+	struct rec_session head = {
+		.large = s->large, .tick_kind = r->tick_kind, .bare = s->bare, .page_size = (u64)sysconf(_SC_PAGESIZE),
+		.cpus = (u64)sysconf(_SC_NPROCESSORS_ONLN), .ram = (u64)sysconf(_SC_PHYS_PAGES) * (u64)sysconf(_SC_PAGESIZE),
+	};
+	char text[TEXT_MAX];
+	size_t used = 0, i;
+	u64 id[2] = { 0 };
+
+	if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id))
+		id[0] = tick_monotonic_ns();
+	head.id0 = id[0];
+	head.id1 = id[1];
+	for (i = 0; s->command && s->command[i]; i++)
+		put_words(text, sizeof(text), &used, s->command[i]);
+	own_event(&r->own, r->start_ticks, EVENT_session, &head, sizeof(head), text, used);
+}
+
+static void say_machine(struct recording *r, const struct recording_setup *s)
+{
+	struct utsname u;
+	char text[sizeof(u) + 8];
+	size_t used = 0, i;
+
+	if (!uname(&u)) {
+		put_words(text, sizeof(text), &used, u.sysname);
+		put_words(text, sizeof(text), &used, u.release);
+		put_words(text, sizeof(text), &used, u.version);
+		put_words(text, sizeof(text), &used, u.machine);
+		own_event(&r->own, r->start_ticks, EVENT_uts, NULL, 0, text, used);
+	}
+	for (i = 0; s->options && s->options[i]; i++)
+		own_event(&r->own, r->start_ticks, EVENT_option, NULL, 0, s->options[i], strlen(s->options[i]));
+}
+
+static void say_clock(struct recording *r)
+{
+	struct rec_clock c = tick_clocks(r->tick_kind);
+
+	own_event(&r->own, c.ticks, EVENT_clock, &c, sizeof(c), NULL, 0);
+	r->clock_ticks = c.ticks;
+	r->clock_ns = c.monotonic;
+	r->clocks++;
+}
+
+/* A first guess of the rate, for lags and such; the model goes by the clock records. */
+static u64 guess_ticks_per_ms(u32 kind)
+{
+	struct timespec rest = { 0, 1000000 };
+	u64 ticks = tick_now(kind), ns = tick_monotonic_ns();
+
+	if (kind == TICK_MONOTONIC)
+		return 1000000;
+	nanosleep(&rest, NULL);
+	ticks = tick_now(kind) - ticks;
+	ns = tick_monotonic_ns() - ns;
+	return ns ? ticks * 1000000 / ns : 1000000;
+}
+
+static void begin_own_stream(struct recording *r, const struct recording_setup *s)
+{
+	struct rec_clock c = tick_clocks(r->tick_kind);
+
+	r->start_ticks = c.ticks;
+	r->start_ns = c.monotonic;
+	own_init(&r->own, c.ticks, intake_own_full, r);
+	say_session(r, s);
+	say_machine(r, s);
+	say_clock(r);
+}
+
+int recording_open(struct recording **to, const struct recording_setup *s, char *why, size_t why_size)
+{
+	struct recording *r = new_zeroed(1, sizeof(*r));
+	int error;
+
+	r->dir_fd = r->pipe_fd = r->pipe_hold = r->epoll_fd = r->raw.fd = -1;
+	r->tick_kind = tick_kind_here();
+	r->ticks_per_ms = guess_ticks_per_ms(r->tick_kind);
+	r->sample_ms = s->sample_ms;
+	if ((error = make_directory(r)))
+		error = fail(error, why, why_size, "cannot make a session directory", NULL);
+	else if ((error = make_control(r, s)) || (error = make_pipe(r)))
+		error = fail(error, why, why_size, "cannot set up", r->dir);
+	else if ((error = -raw_open(&r->raw, s->raw)))
+		error = fail(error, why, why_size, "cannot write", s->raw);
+	r->session = session_new(s->listener);
+	r->merge = session_merge(r->session);
+	if (error) {
+		recording_free(r);
+		return error;
+	}
+	begin_own_stream(r, s);
+	*to = r;
+	return 0;
+}
+
+const char *recording_dir(const struct recording *r)
+{
+	return r->dir;
+}
+
+int recording_fd(const struct recording *r)
+{
+	return r->epoll_fd;
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+static u64 elapsed_ms(const struct recording *r)
+{
+	return (tick_monotonic_ns() - r->start_ns) / 1000000;
+}
+
+static void clock_turn(struct recording *r)
+{
+	u64 every = elapsed_ms(r) / 1000;
+
+	every = every < CLOCK_MS ? CLOCK_MS : every > CLOCK_MAX_MS ? CLOCK_MAX_MS : every;
+	if (r->clocks < 2 || tick_monotonic_ns() - r->clock_ns >= every * 1000000)
+		say_clock(r);
+}
+
+static void sample_turn(struct recording *r)
+{
+	u64 now = tick_monotonic_ns(), every = elapsed_ms(r) / 10000, spent;
+	struct rec_sample s;
+	struct watch *w;
+
+	if (!r->sample_ms || now < r->sample_due_ns)
+		return;
+	for (w = r->watch; w; w = w->next)
+		if (!w->over && proc_sample(w->pid, &s))
+			own_event(&r->own, recording_ticks(r), EVENT_sample, &s, sizeof(s), NULL, 0);
+	spent = tick_monotonic_ns() - now;
+	every = (every > r->sample_ms ? every : r->sample_ms) * 1000000;
+	r->sample_due_ns = now + (every > spent * SAMPLE_SHARE ? every : spent * SAMPLE_SHARE);
+}
+
+/* Hands on all that is certain to be in order. */
+static void advance(struct recording *r)
+{
+	u64 now = recording_ticks(r), before = now - NEWCOMER_MS * r->ticks_per_ms, bound = watch_bound(r, now);
+
+	if (r->clocks < 2)
+		return;
+	intake_own(r);
+	if (before > r->clock_ticks)
+		before = r->clock_ticks;
+	merge_advance(r->merge, bound < before ? bound : before);
+	if (merge_pending_bytes(r->merge) < HELD_MAX)
+		return;
+	/* Somebody holds back more than we are willing to keep: go on without, and count what comes late. */
+	merge_advance(r->merge, r->clock_ticks);
+	if (merge_pending_bytes(r->merge) >= HELD_MAX)
+		merge_advance(r->merge, TICKS_MAX);
+}
+
+static int rest(struct recording *r, u32 taken)
+{
+	struct timespec pause = { 0, REST_US * 1000 };
+	u64 now = tick_monotonic_ns(), due;
+
+	if (taken >= TURN_CHUNKS)
+		return 0;
+	r->quiet_turns = taken ? 0 : r->quiet_turns + 1;
+	if (r->quiet_turns < QUIET_TURNS) {
+		if (taken || merge_pending_bytes(r->merge))
+			nanosleep(&pause, NULL);
+		return taken || merge_pending_bytes(r->merge) ? 0 : 1;
+	}
+	due = r->sample_due_ns > now ? (r->sample_due_ns - now) / 1000000 + 1 : 1;
+	return !r->sample_ms || due > 100 ? 100 : (int)due;
+}
+
+int recording_step(struct recording *r)
+{
+	u32 taken;
+
+	r->control->heartbeat++;
+	taken = intake_drain(r, TURN_CHUNKS);
+	watch_ends(r);
+	sample_turn(r);
+	clock_turn(r);
+	advance(r);
+	return rest(r, taken);
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+void recording_died(struct recording *r, u32 pid, int how, int code)
+{
+	struct watch *w = watch_of_pid(r, pid);
+	struct told *t = &r->told[r->tolds % (sizeof(r->told) / sizeof(*r->told))];
+
+	if (w) {
+		w->told = w->dead = true;
+		w->how = how;
+		w->code = code;
+		return;
+	}
+	*t = (struct told) { pid, how, code, recording_ticks(r) };
+	if (r->tolds < sizeof(r->told) / sizeof(*r->told))
+		r->tolds++;
+}
+
+u32 recording_alive(const struct recording *r)
+{
+	return r->alive;
+}
+
+/* A process in its last exit handler sends nothing more by itself: look into its rings, but not all the time. */
+bool recording_main_exiting(const struct recording *asked)
+{
+	struct recording *r = (struct recording *)asked;
+	struct watch *w = r->main_pid ? watch_of_pid(r, r->main_pid) : NULL;
+	u64 now = recording_ticks(r);
+
+	if (!w)
+		return false;
+	if (!w->image->exiting && now - r->looked_for_exit > EXIT_LOOK_MS * r->ticks_per_ms) {
+		r->looked_for_exit = now;
+		watch_peek_all(r, w);
+	}
+	return w->image->exiting;
+}
+
+struct recording_now recording_now(const struct recording *r)
+{
+	const struct session *s = r->session;
+
+	return (struct recording_now) {
+		.elapsed_ns = tick_monotonic_ns() - r->start_ns,
+		.live = s->total.now, .peak = s->total.peak, .events = merge_counts(r->merge).records,
+	};
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+struct session *recording_end(struct recording *r)
+{
+	struct watch *w;
+
+	if (r->ended)
+		return r->session;
+	r->ended = true;
+	__atomic_store_n(&r->control->state, SESSION_CLOSED, __ATOMIC_RELEASE);
+	while (intake_drain(r, TURN_CHUNKS) >= TURN_CHUNKS)
+		;
+	watch_ends(r);
+	for (w = r->watch; w; w = w->next)
+		watch_end(r, w, w->dead ? DIED_UNKNOWN : DIED_RUNNING, 0);
+	say_clock(r);
+	intake_own(r);
+	raw_put(&r->raw, &r->own.chunk, 0);
+	session_end(r->session);
+	return r->session;
+}
+
+void recording_done(struct recording *r)
+{
+	__atomic_store_n(&r->control->state, SESSION_DONE, __ATOMIC_RELEASE);
+}
+
+static void remove_directory(struct recording *r)
+{
+	DIR *d = r->dir_fd >= 0 ? fdopendir(dup(r->dir_fd)) : NULL;
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		unlinkat(r->dir_fd, e->d_name, 0);
+	if (d)
+		closedir(d);
+	if (r->dir[0])
+		rmdir(r->dir);
+}
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void recording_free(struct recording *r)
+{
+	if (!r)
+		return;
+	watch_release(r);
+	raw_close(&r->raw);
+	remove_directory(r);
+	close_if_open(r->pipe_fd);
+	close_if_open(r->pipe_hold);
+	close_if_open(r->epoll_fd);
+	close_if_open(r->dir_fd);
+	if (r->control)
+		munmap(r->control, sizeof(*r->control));
+	session_free(r->session);
+	free(r);
+}

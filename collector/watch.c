@@ -1,0 +1,381 @@
+/*
+ * watch.c - process images: what they have not sent, how far each of their threads has come, how they end.
+ *
+ * How far has a thread come? If it sent something lately, that far. If not, its slot says whether it is in
+ * the middle of a record; if it is not and all that is in its ring has been taken, then whatever it records next
+ * is younger than the moment before we looked. So a thread that sleeps for an hour holds nothing back.
+ */
+#include "recording.h"
+#include "read/array.h"
+#include "read/proc.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	PATIENCE_MS = 1000,
+	LAG_MS = 15,                    /* a thread that was silent for so long and holds the others back is looked at */
+	STORE_US = 200,                 /* a stamp may be taken that long before `busy` is seen */
+	LOOK_AHEAD = 3,                 /* slots beyond the known ones; they are taken in order, or nearly */
+	PIPE_CHUNKS = 256 + 1,
+};
+
+/* ---- rings -------------------------------------------------------------------------------- */
+
+/* Takes what a slot has not sent. True: nothing is missing and its thread is not in the middle of a record. */
+static bool peek(struct recording *r, struct watch *w, u32 slot)
+{
+	struct stream *s = merge_find(r->merge, w->pid, w->born, slot);
+	struct slot_head before, after;
+	u64 seq;
+
+	if (!ring_slot(&w->ring, slot, &before) || !before.tid)
+		return true;            /* nothing is there, or nothing can be known: what comes late will be counted */
+	if (before.sent && (!s || !s->any || before.sent > s->seen)) {
+		intake_drain(r, PIPE_CHUNKS);
+		s = merge_find(r->merge, w->pid, w->born, slot);
+	}
+	seq = s && s->any && s->seen > before.sent ? s->seen : before.sent;
+	if (before.seq - seq >= RING_CHUNKS)
+		return false;
+	for (; seq <= before.seq; seq++) {
+		union chunk *c = merge_chunk(r->merge);
+
+		if (!ring_chunk(&w->ring, slot, seq, c)) {
+			merge_unread(r->merge, c);
+			return false;
+		}
+		intake_chunk(r, c);
+	}
+	return ring_slot(&w->ring, slot, &after) && !before.busy && after.seq == before.seq && after.sent == before.sent;
+}
+
+/* How many slots were taken since we last looked. */
+static u32 new_slots(struct watch *w)
+{
+	struct slot_head head;
+	u32 n = 0, gap = 0;
+
+	while (gap <= LOOK_AHEAD) {
+		if (ring_slot(&w->ring, w->slots + n + gap, &head) && head.tid) {
+			n += gap + 1;
+			gap = 0;
+		} else {
+			gap++;
+		}
+	}
+	return n;
+}
+
+static void find_new_slots(struct recording *r, struct watch *w, u64 now)
+{
+	u32 n = new_slots(w);
+
+	while (n--) {
+		struct stream *s = merge_stream(r->merge, w->pid, w->born, w->slots++);
+
+		if (s && s->bound < w->slots_bound)
+			s->bound = w->slots_bound;
+	}
+	w->slots_bound = now;
+}
+
+static u64 stream_bound(const struct stream *s)
+{
+	return s->bound > s->last ? s->bound : s->last;
+}
+
+static struct watch gone = { .over = true };    /* the watch of every image that is over */
+
+static struct watch *watch_of(const struct stream *s)
+{
+	struct watch *w = s->image->feeder;
+
+	return w && !w->over ? w : NULL;
+}
+
+/* A thread that was stopped or ended inside a record does not hold the others back for ever. */
+static void look_at(struct recording *r, struct watch *w, struct stream *s, u64 now)
+{
+	u64 at_rest = now - STORE_US * r->ticks_per_ms / 1000, patience = PATIENCE_MS * r->ticks_per_ms;
+
+	if (!peek(r, w, s->key.slot))
+		at_rest = now - patience;
+	if (s->bound < at_rest)
+		s->bound = at_rest;
+}
+
+static void ask_for_new_slots(struct recording *r, u64 now, u64 lag, u64 store)
+{
+	struct watch *w;
+
+	for (w = r->watch; w; w = w->next)
+		if (!w->over && w->slots_bound + lag < now)
+			find_new_slots(r, w, now - store);
+}
+
+u64 watch_bound(struct recording *r, u64 now)
+{
+	u64 lag = LAG_MS * r->ticks_per_ms, store = STORE_US * r->ticks_per_ms / 1000, bound = UINT64_MAX;
+	struct stream *s;
+	struct watch *w;
+
+	ask_for_new_slots(r, now, lag, store);
+	for (s = merge_streams(r->merge); s; s = s->hh.next) {
+		w = watch_of(s);
+		if (!w)
+			continue;
+		if (stream_bound(s) + lag < now)
+			look_at(r, w, s, now);
+		if (stream_bound(s) < bound)
+			bound = stream_bound(s);
+	}
+	for (w = r->watch; w; w = w->next)
+		if (!w->over && w->slots_bound < bound)
+			bound = w->slots_bound;
+	return bound;
+}
+
+void watch_peek_all(struct recording *r, struct watch *w)
+{
+	u32 i;
+
+	find_new_slots(r, w, w->slots_bound);
+	for (i = 0; i < w->slots; i++)
+		peek(r, w, i);
+}
+
+/* ---- births ------------------------------------------------------------------------------- */
+
+struct watch *watch_of_pid(struct recording *r, u32 pid)
+{
+	struct watch *w;
+
+	for (w = r->watch; w; w = w->next)
+		if (w->pid == pid && !w->over)
+			return w;
+	return NULL;
+}
+
+static bool is_dead(const struct watch *w)
+{
+	siginfo_t info;
+
+	if (w->pidfd < 0)
+		return kill((pid_t)w->pid, 0) && errno == ESRCH;
+	return w->dead || (syscall(SYS_pidfd_send_signal, w->pidfd, 0, NULL, 0) && errno == ESRCH) ||
+	       (!waitid(P_PIDFD, (id_t)w->pidfd, &info, WEXITED | WNOWAIT | WNOHANG) && info.si_pid);
+}
+
+static void watch_pid(struct recording *r, struct watch *w)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = w };
+
+	w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
+	if (w->pidfd < 0)
+		w->dead = errno == ESRCH;
+	else
+		epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, w->pidfd, &e);
+}
+
+static void recall_told(struct recording *r, struct watch *w)
+{
+	u32 i;
+
+	for (i = 0; i < r->tolds; i++) {
+		if (r->told[i].pid != w->pid || r->told[i].ticks < w->born)
+			continue;
+		w->told = true;
+		w->how = r->told[i].how;
+		w->code = r->told[i].code;
+	}
+}
+
+static void first_sample(struct recording *r, const struct watch *w)
+{
+	struct rec_sample now;
+
+	if (r->sample_ms && proc_sample(w->pid, &now))
+		own_event(&r->own, recording_ticks(r), EVENT_sample, &now, sizeof(now), NULL, 0);
+}
+
+/* An image with a known pid is that process after an exec, or a new process with an old number. */
+void watch_image(struct recording *r, struct image *image)
+{
+	struct watch *old = watch_of_pid(r, image->pid), *w = new_zeroed(1, sizeof(*w));
+
+	if (old)
+		watch_end(r, old, is_dead(old) ? DIED_UNKNOWN : DIED_EXEC, 0);
+	w->image = image;
+	w->pid = image->pid;
+	w->born = image->born;
+	w->slots_bound = image->born;
+	w->uid = geteuid();
+	ring_init(&w->ring, r->dir, w->pid, w->born);
+	w->next = r->watch;
+	r->watch = w;
+	r->alive++;
+	image->feeder = w;
+	if (!r->main_pid)
+		r->main_pid = w->pid;
+	watch_pid(r, w);
+	recall_told(r, w);
+	first_sample(r, w);
+}
+
+/* ---- ends --------------------------------------------------------------------------------- */
+
+static void say_loss(struct recording *r, const struct watch *w, const char *what, u64 count)
+{
+	if (count)
+		OWN(&r->own, recording_ticks(r), loss, what, strlen(what), .pid = w->pid, .count = count);
+}
+
+static void take_slot_counts(struct recording *r, struct watch *w)
+{
+	struct slot_head sum = { 0 }, h;
+	u32 i;
+
+	for (i = 0; i < w->slots; i++) {
+		struct stream *s = merge_find(r->merge, w->pid, w->born, i);
+		u64 said = s ? s->lost : 0;
+
+		if (!ring_slot(&w->ring, i, &h))
+			continue;
+		sum.lost += h.lost > said ? h.lost - said : 0;
+		sum.lost_stacks += h.lost_stacks;
+		sum.hard_stacks += h.hard_stacks;
+		sum.stack_misses += h.stack_misses;
+		sum.waited_ticks += h.waited_ticks;
+	}
+	say_loss(r, w, "records", sum.lost);
+	say_loss(r, w, "stacks", sum.lost_stacks);
+	say_loss(r, w, "hard_stacks", sum.hard_stacks);
+	say_loss(r, w, "stack_misses", sum.stack_misses);
+	say_loss(r, w, "waited_ticks", sum.waited_ticks);
+}
+
+static void take_segment_counts(struct recording *r, struct watch *w)
+{
+	struct segment_head h;
+	char line[256];
+	int n;
+
+	if (!ring_segment(&w->ring, 0, &h))
+		return;
+	say_loss(r, w, "records", h.lost);
+	h.quiet[sizeof(h.quiet) - 1] = 0;
+	if (!h.quiet[0])
+		return;
+	n = snprintf(line, sizeof(line), "process %u: recording ended early: %s", w->pid, h.quiet);
+	own_event(&r->own, recording_ticks(r), EVENT_notice, NULL, 0, line, (size_t)n);
+}
+
+static void add_jit_name(void *to, const struct rec_jit_name *n, const char *text, size_t len)
+{
+	struct recording *r = to;
+
+	own_event(&r->own, recording_ticks(r), EVENT_jit_name, n, sizeof(*n), text, len);
+}
+
+/* How a child of ours ended can be seen without taking it from whoever waits for it. */
+static void look_how(struct watch *w)
+{
+	siginfo_t info = { 0 };
+
+	if (w->told || w->pidfd < 0 || waitid(P_PIDFD, (id_t)w->pidfd, &info, WEXITED | WNOWAIT | WNOHANG) || !info.si_pid)
+		return;
+	w->told = true;
+	w->how = info.si_code == CLD_EXITED ? DIED_EXITED : DIED_SIGNAL;
+	w->code = info.si_status;
+}
+
+/* All that the image sent through the pipe has been read: now its rings, then it is over. */
+void watch_end(struct recording *r, struct watch *w, int how, int code)
+{
+	if (w->over)
+		return;
+	if (how == DIED_UNKNOWN) {
+		look_how(w);
+		how = w->told ? w->how : how;
+		code = w->told ? w->code : code;
+	}
+	watch_peek_all(r, w);
+	take_slot_counts(r, w);
+	take_segment_counts(r, w);
+	if (how != DIED_EXEC)
+		proc_jit_names(w->pid, w->uid, add_jit_name, r);
+	OWN(&r->own, recording_ticks(r), died, NULL, 0, .pid = w->pid, .born = w->born, .how = (u64)how, .code = (u64)code);
+	w->over = true;
+	r->alive--;
+	w->image->feeder = &gone;
+	ring_close(&w->ring, how != DIED_RUNNING);
+	if (w->pidfd >= 0)
+		close(w->pidfd);
+	w->pidfd = -1;
+}
+
+static void drop_those_over(struct recording *r)
+{
+	struct watch **at = &r->watch, *w;
+
+	while ((w = *at)) {
+		if (!w->over) {
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		free(w);
+	}
+}
+
+static void note_dead(struct recording *r)
+{
+	struct epoll_event e[64];
+	struct watch *w;
+	int i, n;
+
+	n = epoll_wait(r->epoll_fd, e, 64, 0);
+	for (i = 0; i < n; i++)
+		if (e[i].data.ptr)      /* the pipe has none */
+			((struct watch *)e[i].data.ptr)->dead = true;
+	for (w = r->watch; w; w = w->next)
+		if (w->pidfd < 0 && is_dead(w))
+			w->dead = true;
+}
+
+void watch_ends(struct recording *r)
+{
+	struct watch *w;
+	bool drained = false;
+
+	note_dead(r);
+	for (w = r->watch; w; w = w->next) {
+		if (!w->dead || w->over)
+			continue;
+		if (!drained)
+			while (intake_drain(r, PIPE_CHUNKS) >= PIPE_CHUNKS)
+				;
+		drained = true;
+		watch_end(r, w, DIED_UNKNOWN, 0);
+	}
+	drop_those_over(r);
+}
+
+void watch_release(struct recording *r)
+{
+	struct watch *w;
+
+	for (w = r->watch; w; w = w->next)
+		if (!w->over) {
+			ring_close(&w->ring, true);
+			if (w->pidfd >= 0)
+				close(w->pidfd);
+			w->over = true;
+		}
+	drop_those_over(r);
+}
