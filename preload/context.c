@@ -13,6 +13,8 @@
 
 __thread struct tls tls __attribute__((tls_model("initial-exec")));
 
+enum { ASK_AGAIN = 4096 };
+
 extern void *__libc_stack_end;          /* of ld.so: where the main thread's stack began */
 
 static void main_stack_bounds(struct context *c)
@@ -117,6 +119,7 @@ static struct visit enter_nested(u64 frame)
 	if (!outer || !outer->chunk)
 		return v;
 	if (tls.nested) {
+		outer->lost++;
 		outer->slot->head.lost++;
 		return v;
 	}
@@ -138,6 +141,22 @@ void context_leave_nested(u64 before)
 	tls.nested = 0;
 }
 
+/* This thread's context, made if need be. Where there is no memory for one, asking each time would cost too much. */
+static struct context *own_context(void)
+{
+	if (tls.context && tls.context->chunk)
+		return tls.context;
+	if (tls.refused) {
+		tls.refused--;
+		__atomic_add_fetch(&image->segment[0]->head.lost, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	tls.context = attach();
+	if (!tls.context)
+		tls.refused = ASK_AGAIN;
+	return tls.context;
+}
+
 struct visit context_enter_slow(u64 frame)
 {
 	struct visit v = { NULL, 0 };
@@ -149,11 +168,8 @@ struct visit context_enter_slow(u64 frame)
 	if (tls.guard)
 		return v;
 	tls.guard = frame;
-	if (process_ready()) {
-		v.context = tls.context;
-		if (!v.context || !v.context->chunk)
-			v.context = tls.context = attach();
-	}
+	if (process_ready())
+		v.context = own_context();
 	if (!v.context)
 		tls.guard = 0;
 	return v;

@@ -32,6 +32,7 @@ struct tls {
 	struct context *context;
 	u64 guard;                  /* frame address of the hook we are inside of, | WRITING; 0: outside */
 	u32 nested;                 /* the nested context is in use */
+	u32 refused;                /* no context was to be had: pass this many events before asking again */
 };
 
 enum { WRITING = 1 };               /* a record is half done; without it, a real function is at work */

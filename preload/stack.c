@@ -267,6 +267,7 @@ struct last_stack {
 	u32 i, tries;
 };
 
+enum { UNWIND_STACK = 64 << 10 };       /* what libunwind may need of the program's stack */
 enum { JOIN_TRIES = 12 };       /* a stack that is shifted as a whole never joins: do not look for ever */
 
 static void seek(struct last_stack *l, u64 slot)
@@ -450,7 +451,7 @@ static u32 hard_stack(struct walker *k, struct caller at)
 	c->slot->head.hard_stacks++;
 	for (u32 i = 0; i < k->w->slots; i++)
 		frames += k->w->chain[i] != 0;
-	n = k->foreign ? 0 : unwind_stack(at, pc, STACK_DEPTH);
+	n = k->foreign || at.sp - c->stack_low < UNWIND_STACK ? 0 : unwind_stack(at, pc, STACK_DEPTH);
 	if (n > frames)
 		return name_unwound(k, at, n);
 	c->slot->head.lost_stacks++;
