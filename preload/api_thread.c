@@ -5,6 +5,7 @@
 #include "note.h"
 #include "text.h"
 #include <link.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 
 static void note_name(const char *name)
@@ -39,6 +40,8 @@ HOOKED int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(more, unsigned long);
 	va_end(more);
+	if (option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_STRICT)
+		context_give_up();      /* from here on a look at our own descriptor would kill it */
 	r = PASS(prctl)(option, a[0], a[1], a[2], a[3]);
 	if (option == PR_SET_NAME && r == 0) {
 		char name[16] = "";

@@ -191,3 +191,9 @@ void context_thread_ended(void)
 	writing_end(v.context);
 	context_leave(v);
 }
+
+void context_give_up(void)
+{
+	tls.context = NULL;
+	tls.refused = UINT32_MAX;
+}

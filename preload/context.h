@@ -48,6 +48,7 @@ struct visit {
 struct visit context_enter_slow(u64 frame);
 void context_leave_nested(u64 before);
 void context_thread_ended(void);
+void context_give_up(void);         /* this thread is not recorded any more; what it does is counted as lost */
 
 
 /* The frame must be the hook's own: __builtin_frame_address(0) there. */
