@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { STACKS_MAX = 256, FRAMES_MAX = 512 };
+enum { STACKS_MAX = 64, FRAMES_MAX = 512 };
 
 /* ---- parts ------------------------------------------------------------------------- */
 

@@ -19,7 +19,8 @@
 
 enum {
 	OWNERS_MAX = 8,         /* rows of the table */
-	CALLERS_MAX = 4,        /* lines under each */
+	SHARE_MIN = 100,        /* ... unless they hold less than one part in this many */
+	CALLERS_MAX = 3,        /* lines under each */
 	DEPTH_MAX = 512,
 	HOLDERS_MAX = 1000,     /* stacks looked at to find the owners; the rest is small */
 	POOLS_MAX = 6,
@@ -222,12 +223,11 @@ static void caller_line(struct text *t, const struct frames *all, u32 i)
 {
 	const struct frame *f = &all->at[i];
 
-	buf_print(&t->b, "%*sby ", OWNER_COLUMN + 2, "");
+	buf_print(&t->b, "\n%*sby ", OWNER_COLUMN + 2, "");
 	safe(&t->b, f->function);
 	if (i + 1 < all->count)
 		buf_text(&t->b, " (inlined)");
 	place(t, f, all->module);
-	buf_char(&t->b, '\n');
 }
 
 /* Who called the owner: what lies inside it is the allocator's business. */
@@ -247,7 +247,7 @@ static void callers(struct text *t, const struct holder *h)
 		node = p->node[node].parent;
 	}
 	if (outside > CALLERS_MAX + 1)
-		buf_print(&t->b, "%*s... %u more\n", OWNER_COLUMN + 2, "", outside - CALLERS_MAX - 1);
+		buf_print(&t->b, "  ... %u more", outside - CALLERS_MAX - 1);
 }
 
 static void owner_row(struct text *t, const struct owner *o)
@@ -259,9 +259,9 @@ static void owner_row(struct text *t, const struct owner *o)
 		place(t, o->frame, o->module);
 	if (o->frame && o->stacks > 1)
 		buf_print(&t->b, "  (%u stacks; the largest:)", o->stacks);
-	buf_char(&t->b, '\n');
 	if (o->frame)
 		callers(t, o->largest);
+	buf_char(&t->b, '\n');
 }
 
 static void small_owners(struct text *t, const struct owners *all, u32 shown)
@@ -288,7 +288,10 @@ static void held_by(struct text *t)
 	for (u32 i = 0; i < looked_at; i++)
 		add_holder(&all, t, &list->at[i]);
 	qsort(all.at, all.count, sizeof *all.at, larger_first);
-	u32 shown = all.count < OWNERS_MAX ? all.count : OWNERS_MAX;
+	u32 shown = 1;
+
+	while (shown < all.count && shown < OWNERS_MAX && all.at[shown].bytes >= t->s->total.peak / SHARE_MIN)
+		shown++;
 
 	table(t, "Held by", "bytes", "        %     blocks  pool    owner");
 	for (u32 i = 0; i < shown; i++)

@@ -88,7 +88,7 @@ static void words(void)
 	has(text, "4.00 MiB at 500 ms: malloc 3.00 MiB, mmap 1.00 MiB; highest RSS 5.00 MiB");
 	has(text, "3.00 MiB   75.0 %          3  malloc  load \"weights\"");
 	has(text, "1.00 MiB   25.0 %          1  mmap    run");
-	has(text, "(no stack)");
+	has(text, "0.0 %                     all others");
 	has(text, "file:/models/a.gguf");
 	has(text, "child: became env, not followed");
 	has(text, "13 allocations (13/s, 30.8 % temporary) of 5.00 MiB in all");
