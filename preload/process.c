@@ -150,7 +150,7 @@ static void wait_for_summary(void)
 {
 	struct timespec nap = { 0, 2000000 };
 
-	for (int i = 0; i < 10000 && guest.control->state < SESSION_DONE; i++) {
+	for (int i = 0; i < 10000 && guest.control->state != SESSION_DONE; i++) {
 		if (i % 100 == 99 && session_collector_gone())
 			return;
 		sys4(SYS_nanosleep, &nap, 0, 0, 0);
