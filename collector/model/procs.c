@@ -304,7 +304,8 @@ void proc_close(struct model *m, struct proc *p, u64 ticks)
 		return;
 	proc_tell(m, p);
 	p->p.ended = ticks;
-	if (p->p.died == DIED_UNKNOWN && p->said_exit) {
+	/* A bare program that waits for its summary is still there, but its end is decided. */
+	if ((p->p.died == DIED_UNKNOWN || p->p.died == DIED_RUNNING) && p->said_exit) {
 		p->p.died = DIED_EXITED;
 		p->p.code = p->exit_status;
 	}
