@@ -134,9 +134,10 @@ def own_preload(box):
 
 
 def start(box, *words):
+    # A group of its own in this session: in a session of its own it would be orphaned, and the kernel stops no such group.
     trace = box.new_trace()
     process = subprocess.Popen([box.tools.mlprof, "run", "--quiet", "-o", trace, "--", *words], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, cwd=box.path, start_new_session=True)
+                               stderr=subprocess.PIPE, text=True, cwd=box.path, preexec_fn=os.setpgrp)
     return process, trace
 
 

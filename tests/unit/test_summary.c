@@ -54,9 +54,15 @@ static void make_session(void)
 		.total = { .peak = (4 << 20) + 1000, .peak_ticks = 1500 * MS, .at_peak = { at_peak, 3 } },
 		.start = 1000 * MS, .end = 2000 * MS, .allocs = 13, .frees = 10, .allocated_bytes = 5 << 20, .temporary = 4,
 		.live_bytes = 5, .live_blocks = 1, .events = 23, .losses = { .records = 7 },
-		.notices = { notices, 1 }, .options = { options, 1 }, .first_clock = { .ticks = 1000 * MS, .monotonic = 1000 * MS },
-		.head = { .tick_kind = TICK_MONOTONIC },
+		.notices = { notices, 1 }, .options = { options, 1 },
 	};
+}
+
+/* Ticks are nanoseconds here. */
+u64 session_ns(const struct session *s, u64 ticks)
+{
+	(void)s;
+	return ticks;
 }
 
 static char *summary(bool json, bool colour)
@@ -132,7 +138,7 @@ static void exec_chain(void)
 
 static void nothing(void)
 {
-	session = (struct session){ .head = { .tick_kind = TICK_MONOTONIC } };
+	session = (struct session){ 0 };
 	has(summary(false, false), "libmlprof.so was not loaded");
 	has(summary(true, false), "\"exit\": {\"reason\": \"unknown\"}");
 }
