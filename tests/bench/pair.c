@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 		all.live += worker[i].books.live;
 		ns += worker[i].ns / worker[i].books.allocs / threads;
 	}
-	dprintf(1, "ns %.2f\nend %.0f\n", ns, now());
+	say("ns %.2f\nend %.0f\n", ns, now());
 	if (say_books) {
 		expect("totals.allocs", all.allocs);
 		expect("totals.frees", all.frees);

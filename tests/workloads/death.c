@@ -39,8 +39,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(how, "dry"))
 		each = 0;
-	dprintf(1, "expect totals.allocs %d\nexpect totals.frees %d\n", 2 * each, each);
-	dprintf(1, "expect totals.live_at_exit_bytes %d\n", each * SIZE);
+	say("expect totals.allocs %d\nexpect totals.frees %d\n", 2 * each, each);
+	say("expect totals.live_at_exit_bytes %d\n", each * SIZE);
 	pthread_create(&id, NULL, churn_and_wait, (void *)&done);
 	churn(NULL);
 	while (!done)

@@ -2,6 +2,7 @@
  * name_cc.cc - a vector inside a class template: the frames of the standard library are inlined between
  * operator new and the function that a person would name.
  */
+#include <cstddef>
 #include <vector>
 
 namespace model {

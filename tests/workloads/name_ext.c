@@ -5,12 +5,12 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-static void *tensor;
+static void *volatile tensor;
 
 __attribute__((noinline)) static void tensor_make(Py_ssize_t size)
 {
 	tensor = malloc(size);                  /* frame: tensor_make */
-	memset(tensor, 1, size);
+	memset((void *)tensor, 1, size);
 }
 
 static PyObject *make(PyObject *self, PyObject *args)

@@ -37,6 +37,6 @@ int main(void)
 	p = embed(5000000);                     /* never freed */
 	munmap(map, 4 << 20);
 	free(small);
-	dprintf(1, "done\n");
+	say("done\n");
 	return 0;
 }

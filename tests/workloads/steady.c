@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	pid_t child;
 
 	end = now() + (argc > 1 ? atof(argv[1]) : 1);
-	dprintf(1, "ready\n");
+	say("ready\n");
 	for (int i = 0; i < 3; i++)
 		pthread_create(&id[i], NULL, work, &good[i]);
 	usleep(50000);
@@ -55,6 +55,6 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 3; i++)
 		pthread_join(id[i], NULL);
 	waitpid(child, &status, 0);
-	dprintf(1, "good %d %d %d, child %d\n", good[0], good[1], good[2], WEXITSTATUS(status));
+	say("good %d %d %d, child %d\n", good[0], good[1], good[2], WEXITSTATUS(status));
 	return 23;
 }

@@ -37,7 +37,7 @@ int main(void)
 		b = used(malloc(half + 1));
 		if (!i)
 			first = now();
-		dprintf(1, "tooth %zu %lld\n", 2 * half + 1, now() - first);
+		say("tooth %zu %lld\n", 2 * half + 1, now() - first);
 		usleep(3000);
 		free(a);
 		free(b);
