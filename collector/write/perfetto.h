@@ -43,11 +43,13 @@ enum {
 
 /* What has been written of one process. Index = process.index. */
 struct process_tracks {
+	u32 goes_on;                    /* 1 + index of the image whose tracks this one goes on on; all else is there then */
 	u64 process;                    /* uuid; 0: not yet described */
-	u64 memory, activity;           /* groups, so that order can be given */
+	u64 born;                       /* ticks */
+	u64 memory, activity, large;    /* groups, so that order can be given */
 	u64 curve[CURVES];
 	u64 minor, major, cpu;
-	u32 command_bytes;              /* of what the process tree says */
+	u32 command_bytes;              /* of this image, as the process tree has it */
 
 	struct rec_sample sampled;      /* the last one written */
 	struct rec_sample high;         /* largest since then */

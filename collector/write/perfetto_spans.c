@@ -209,10 +209,11 @@ static struct lanes *lanes_of(struct perfetto *w, const struct process *p)
 {
 	struct lanes *lanes = calloc(p->pools.count + 1, sizeof(*lanes));
 	struct process_tracks *k = tracks_of(w, p);
-	u64 group = lanes && k ? track_new(w, "large blocks", k->process, -1, 1) : 0;
 
-	for (u32 i = 0; lanes && i < p->pools.count; i++) {
-		lanes[i].group = group;
+	if (lanes && k && !k->large)
+		k->large = track_new(w, "large blocks", k->process, -1, 1);
+	for (u32 i = 0; lanes && k && i < p->pools.count; i++) {
+		lanes[i].group = k->large;
 		lanes[i].name = p->pools.at[i].name;
 	}
 	return lanes;
@@ -238,7 +239,7 @@ static void process_bars(struct bars *b, const struct span *const *span, u32 cou
 	b->lanes = lanes_of(b->w, p);
 	b->sequence = b->w->next_sequence++;
 	b->end_ns = (p->index || p->died == DIED_EXEC) && p->ended && p->ended < b->session->end && p->died != DIED_RUNNING ?
-		ns_of(b->w, p->ended) : UINT64_MAX;
+		ns_of(b->w, process_end(b->session, p)) : UINT64_MAX;
 	prepare(b, span, count);
 	for (u32 i = 0; b->stacks && b->lanes && i < count; i++)
 		if (span[i]->pool < p->pools.count)

@@ -8,7 +8,8 @@
  *   total (all processes)
  *
  * The groups are there because the trace processor keeps an order of tracks only below a track of one's own.
- * RSS goes through ProcessStats, which every Perfetto view knows as mem.rss.
+ * An exec does not make another process: the new image goes on on the same tracks, from zero, and the process gets its
+ * name. RSS goes through ProcessStats, which every Perfetto view knows as mem.rss.
  */
 #include "perfetto.h"
 
@@ -33,6 +34,7 @@ static const int curve_rank[CURVES] = {
 	[CURVE_TOTAL] = 0, [CURVE_MALLOC] = 1, [CURVE_MMAP] = 2, [CURVE_FILES] = 3, [CURVE_SHARED] = 4,
 };
 
+/* An image that took another one's place by exec goes on on its tracks. */
 struct process_tracks *tracks_of(struct perfetto *w, const struct process *p)
 {
 	if (p->index >= w->tracks_room) {
@@ -45,12 +47,14 @@ struct process_tracks *tracks_of(struct perfetto *w, const struct process *p)
 		w->tracks = tracks;
 		w->tracks_room = room;
 	}
-	return &w->tracks[p->index];
+	struct process_tracks *k = &w->tracks[p->index];
+
+	return k->goes_on ? &w->tracks[k->goes_on - 1] : k;
 }
 
 /* ---- descriptors ------------------------------------------------------------------- */
 
-/* After an exec one number stands for two processes; the time of the packet says which. */
+/* A number may be used again for another process; the time of the packet says which. */
 static void describe(struct perfetto *w, PerfettoMin__TrackDescriptor *track, u64 ns)
 {
 	PerfettoMin__TracePacket packet = PERFETTO_MIN__TRACE_PACKET__INIT;
@@ -109,7 +113,7 @@ static u64 unit_counter(struct perfetto *w, const char *name, const char *unit, 
 	return describe_named(w, &track, name, parent, rank);
 }
 
-static void describe_process(struct perfetto *w, u64 uuid, const struct process *p, u64 ns, const char *label)
+static void describe_process(struct perfetto *w, const struct process_tracks *k, const struct process *p, u64 ns, const char *label)
 {
 	PerfettoMin__TrackDescriptor track = PERFETTO_MIN__TRACK_DESCRIPTOR__INIT;
 	PerfettoMin__TrackDescriptor__Process process = PERFETTO_MIN__TRACK_DESCRIPTOR__PROCESS__INIT;
@@ -118,11 +122,11 @@ static void describe_process(struct perfetto *w, u64 uuid, const struct process 
 	process.has_pid = process.has_start_timestamp_ns = 1;
 	process.pid = p->pid;
 	process.process_name = name;
-	process.start_timestamp_ns = ns_of(w, p->born);
+	process.start_timestamp_ns = ns_of(w, k->born);
 	process.n_process_labels = label_copy != NULL;
 	process.process_labels = &label_copy;
 	track.has_uuid = 1;
-	track.uuid = uuid;
+	track.uuid = k->process;
 	track.process = &process;
 	describe(w, &track, ns);
 	free(name);
@@ -223,28 +227,68 @@ static u64 curve_of(struct perfetto *w, struct process_tracks *k, enum curve_kin
 	return k->curve[c];
 }
 
-static void new_process(struct perfetto *w, struct process_tracks *k, struct process *p)
+/* The image of the same process before this one, or NULL. A number may also be used again for a new process: that one
+ * begins by fork, or its predecessor is known to have ended. */
+static struct process *image_before(const struct session *s, const struct process *p)
 {
-	k->process = p->track = w->next_uuid++;
-	describe_process(w, k->process, p, ns_of(w, p->born), NULL);
+	for (u32 i = p->index; i-- > 0 && !p->forked;) {
+		struct process *before = s->process[i];
+
+		if (before->pid == p->pid)
+			return !before->ended || before->died == DIED_EXEC ? before : NULL;
+	}
+	return NULL;
+}
+
+static void new_process(struct perfetto *w, struct process_tracks *k, const struct process *p)
+{
+	k->process = w->next_uuid++;
+	k->born = p->born;
+	describe_process(w, k, p, ns_of(w, p->born), NULL);
 	k->memory = track_new(w, "memory", k->process, -1, ORDER_EXPLICIT);
-	counter(w, curve_of(w, k, CURVE_TOTAL), ns_of(w, p->born), 0);
-	counter(w, curve_of(w, k, CURVE_MALLOC), ns_of(w, p->born), 0);
+	curve_of(w, k, CURVE_TOTAL);
+	curve_of(w, k, CURVE_MALLOC);
+}
+
+static void new_image(struct perfetto *w, const struct process *p)
+{
+	const struct process *before = image_before(w->session, p);
+	struct process_tracks *k = before ? tracks_of(w, before) : NULL;
+
+	if (!k || !k->process) {
+		new_process(w, &w->tracks[p->index], p);
+		return;
+	}
+	w->tracks[p->index].goes_on = k - w->tracks + 1;
+	for (u32 c = 0; c < CURVES; c++)        /* exec lets go of everything */
+		if (k->curve[c])
+			counter(w, k->curve[c], ns_of(w, p->born), 0);
 }
 
 /* May be called again when more is known. */
 void tracks_process(struct perfetto *w, struct process *p)
 {
-	struct process_tracks *k = tracks_of(w, p);
-
-	if (!k)
+	if (!tracks_of(w, p))
 		return;
-	bool first = !k->process;
+	struct process_tracks *own = &w->tracks[p->index];
+	bool first = !own->process && !own->goes_on;
 
 	if (first)
-		new_process(w, k, p);
-	if (first || k->command_bytes != p->command_bytes)
-		process_tree(w, k, p);
+		new_image(w, p);
+	if (first || own->command_bytes != p->command_bytes)
+		process_tree(w, own, p);
+	p->track = tracks_of(w, p)->process;
+}
+
+/* The thread that an exec leaves over keeps its track as well. */
+static u64 thread_before(struct perfetto *w, const struct process *p, const struct thread *t)
+{
+	const struct process *before = w->tracks[p->index].goes_on ? image_before(w->session, p) : NULL;
+
+	for (u32 i = 0; before && i < before->threads; i++)
+		if (before->thread[i].tid == t->tid)
+			return before->thread[i].track;
+	return 0;
 }
 
 void tracks_thread(struct perfetto *w, struct process *p, struct thread *t)
@@ -253,6 +297,8 @@ void tracks_thread(struct perfetto *w, struct process *p, struct thread *t)
 	PerfettoMin__TrackDescriptor__Thread thread = PERFETTO_MIN__TRACK_DESCRIPTOR__THREAD__INIT;
 	char *name = utf8_copy(t->name ? t->name : "");
 
+	if (!t->track && p->index < w->tracks_room)
+		t->track = thread_before(w, p, t);
 	if (!t->track)
 		t->track = w->next_uuid++;
 	thread.has_pid = thread.has_tid = 1;
@@ -268,9 +314,21 @@ void tracks_thread(struct perfetto *w, struct process *p, struct thread *t)
 
 /* ---- how it ended ------------------------------------------------------------------ */
 
+static const struct process *image_after(const struct session *s, const struct process *p)
+{
+	for (u32 i = p->index + 1; i < s->processes; i++)
+		if (s->process[i]->pid == p->pid)
+			return s->process[i];
+	return NULL;
+}
+
+/* An exec is noticed a little after the next image has begun; on the trace they must not overlap. */
 u64 process_end(const struct session *s, const struct process *p)
 {
-	return p->ended ? p->ended : s->end;
+	const struct process *after = image_after(s, p);
+	u64 end = p->ended ? p->ended : s->end;
+
+	return after && after->born < end ? after->born : end;
 }
 
 static void ending(const struct process *p, char *text, size_t size)
@@ -305,13 +363,13 @@ const char *process_ending(const struct process *p, char *text, size_t size)
 /* The label stands beside the name in the user interface. */
 void tracks_end(struct perfetto *w, struct process *p)
 {
-	struct process_tracks *k;
+	const struct process *after = image_after(w->session, p);
 	char text[4096];
 
 	tracks_process(w, p);
-	k = tracks_of(w, p);
-	if (k && k->process)
-		describe_process(w, k->process, p, ns_of(w, process_end(w->session, p)) - 1, process_ending(p, text, sizeof(text)));
+	if (p->track && !(after && image_before(w->session, after) == p))
+		describe_process(w, tracks_of(w, p), p, ns_of(w, process_end(w->session, p)) - 1,
+				 process_ending(p, text, sizeof(text)));
 }
 
 /* ---- points ------------------------------------------------------------------------ */
