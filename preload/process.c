@@ -13,6 +13,7 @@
 #include "stack.h"
 #include "text.h"
 #include "unwind.h"
+#include <link.h>
 #include <string.h>
 
 struct guest guest;
@@ -184,13 +185,22 @@ static void last_exit(int status, void *unused)
 
 /* ---- start --------------------------------------------------------------------------- */
 
+/* In an executable that is not position independent and takes malloc's address, the address is a jump slot of its own. */
+static bool is_jump_slot(const void *function)
+{
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+
+	return dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF;
+}
+
 /* A program may define malloc itself, in the executable: then nobody calls ours. */
 static void notice_own_malloc(void)
 {
 	void *used = dlsym(RTLD_DEFAULT, "malloc");
 	struct visit v;
 
-	if (!used || hook_same_module(used, (const void *)process_ready))
+	if (!used || hook_same_module(used, (const void *)process_ready) || is_jump_slot(used))
 		return;
 	v = context_enter(FRAME());
 	if (!v.context)
