@@ -120,6 +120,16 @@ static void command_line(struct text *t)
 	buf_char(&t->b, '\n');
 }
 
+/* An image that became another by exec is the same process. */
+static u32 process_count(const struct session *s)
+{
+	u32 count = 0;
+
+	for (u32 i = 0; i < s->processes; i++)
+		count += s->process[i]->died != DIED_EXEC;
+	return count;
+}
+
 static void head(struct text *t)
 {
 	const struct process *last = summary_last_image(t->s);
@@ -131,8 +141,8 @@ static void head(struct text *t)
 		summary_end(last, end, sizeof end);
 	buf_print(&t->b, "           %s, ", units_time(summary_duration_ns(t->s, t->s->start, t->s->end)));
 	toned(t, last && last->died == DIED_SIGNAL ? RED : PLAIN, end);
-	if (t->s->processes > 1)
-		buf_print(&t->b, ", %u processes", t->s->processes);
+	if (process_count(t->s) > 1)
+		buf_print(&t->b, ", %u processes", process_count(t->s));
 	buf_text(&t->b, "\n\n");
 }
 
