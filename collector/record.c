@@ -238,7 +238,7 @@ static void clock_turn(struct recording *r)
 	u64 every = elapsed_ms(r) / 1000;
 
 	every = every < CLOCK_MS ? CLOCK_MS : every > CLOCK_MAX_MS ? CLOCK_MAX_MS : every;
-	if (r->clocks < 2 || tick_monotonic_ns() - r->clock_ns >= every * 1000000)
+	if (tick_monotonic_ns() - r->clock_ns >= every * 1000000)
 		say_clock(r);
 }
 

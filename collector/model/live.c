@@ -17,19 +17,14 @@ static void *table_memory(size_t bytes)
 
 	if (bytes < HUGE_PAGE)
 		return must(aligned_alloc(64, (bytes + 63) & ~(size_t)63));
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
-		abort();
+	p = must(aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1)));
 	madvise(p, bytes, MADV_HUGEPAGE);
 	return p;
 }
 
 static void free_table(struct live_table *t)
 {
-	if (table_bytes(t->groups) < HUGE_PAGE)
-		free(t->tag);
-	else
-		munmap(t->tag, table_bytes(t->groups));
+	free(t->tag);
 }
 
 static void init_table(struct live_table *t, u32 groups)

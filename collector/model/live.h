@@ -1,7 +1,7 @@
 /*
  * live.h - the table of live blocks: address -> (size, row), 17 bytes a place.
  *
- *   64 sub-tables by the top bits of the hash, each growing alone, so that no growth is a long stall
+ *   16 sub-tables by the top bits of the hash, each growing alone, so that no growth is a long stall
  *   sub-table:  tag[16] tag[16] ...      one byte a place: 7 bits of the hash, or EMPTY or DELETED
  *               block[16] block[16] ...  looked at only where the tag fits
  *
@@ -17,7 +17,7 @@
 #include <emmintrin.h>
 #endif
 
-enum { LIVE_TABLES = 64, LIVE_TABLE_BITS = 6, LIVE_GROUP = 16 };
+enum { LIVE_TABLES = 16, LIVE_TABLE_BITS = 4, LIVE_GROUP = 16 };
 enum { TAG_EMPTY = 0x80, TAG_DELETED = 0xfe };
 
 struct live_block {

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 enum {
-	WINDOW_RECORDS = 16384,                 /* keys and records stay in the L2 cache */
+	WINDOW_RECORDS = 8192,                 /* keys and records stay in the L2 cache */
 	WINDOW_MAX = 1 << KEY_INDEX_BITS,
 	WINDOW_CHUNKS = WINDOW_RECORDS / CHUNK_ROOM,
 	IMAGES_MAX = 1 << (64 - REC_IMAGE_SHIFT),
