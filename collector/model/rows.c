@@ -64,7 +64,8 @@ void holders_sort(struct holder_list *l)
 		qsort(l->at, l->count, sizeof(*l->at), by_size);
 }
 
-/* Rows that hold something; held NULL: as of now. Heap only: malloc and mmap, which are the total. */
+/* Rows that hold something; held NULL: as of now, and also those that gave everything back. Heap only: malloc and
+ * mmap, which are the total. */
 struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows, bool heap_only)
 {
 	struct holder_list l = { 0 };
@@ -74,7 +75,7 @@ struct holder_list rows_holders(const struct proc *p, const struct held *held, u
 		const struct row *r = &p->row[i];
 		struct held h = held ? held[i] : row_now(r);
 
-		if ((!h.bytes && !h.blocks) || (heap_only && r->pool >= POOL_FIXED))
+		if ((held && !h.bytes && !h.blocks) || (heap_only && r->pool >= POOL_FIXED))
 			continue;
 		ARRAY_ROOM(l.at, room, l.count + 1);
 		l.at[l.count++] = (struct holder) {

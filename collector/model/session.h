@@ -122,7 +122,7 @@ struct process {
 	u32 jits;
 	struct pool_list pools;
 	struct scope total;             /* malloc + anonymous mappings */
-	struct holder_list at_exit;     /* malloc and mmap, live at its end; filled by session_end() */
+	struct holder_list at_exit;     /* malloc and mmap: every row, also what is all freed; filled by session_end() */
 
 	u64 allocs, frees, allocated_bytes, temporary;      /* malloc family */
 	u64 inherited_frees;            /* of blocks from before a fork */
