@@ -32,6 +32,7 @@ struct collect {
 	char *arguments, **argv;        /* of the program */
 	char library[512];
 	int pidfd;
+	bool main_ended;
 	struct output output;
 	struct recording *recording;
 };
@@ -94,45 +95,33 @@ static bool answer(const struct collect *c)
 	return good;
 }
 
-static bool main_over(const struct collect *c)
+static void turn(struct collect *c, int limit_ms)
 {
-	struct pollfd end = { .fd = c->pidfd, .events = POLLIN };
+	int ms = turn_least(recording_step(c->recording), limit_ms);
+	struct pollfd wait[] = {
+		{ .fd = recording_fd(c->recording), .events = POLLIN },
+		{ .fd = c->main_ended ? -1 : c->pidfd, .events = POLLIN },
+	};
 
-	return poll(&end, 1, 0) > 0 || recording_main_exiting(c->recording);
+	output_turn(&c->output, turn_now_ms());
+	poll(wait, 2, ms);
+	c->main_ended |= wait[1].revents != 0;
 }
 
 /* The program itself still counts as alive while it waits for us. */
 static bool others_alive(const struct collect *c)
 {
-	struct pollfd end = { .fd = c->pidfd, .events = POLLIN };
-	u32 waiting = poll(&end, 1, 0) > 0 ? 0 : 1;
-
-	return recording_alive(c->recording) > waiting;
+	return recording_alive(c->recording) > (c->main_ended ? 0 : 1);
 }
 
-static void turn(const struct collect *c)
+static void follow(struct collect *c)
 {
-	int ms = recording_step(c->recording);
-	struct pollfd wait[] = {
-		{ .fd = recording_fd(c->recording), .events = POLLIN },
-		{ .fd = c->pidfd, .events = POLLIN },
-	};
+	while (!c->main_ended && !recording_main_exiting(c->recording))
+		turn(c, -1);
+	u64 deadline = turn_now_ms() + c->set.wait_ms, now;
 
-	poll(wait, 2, ms);
-}
-
-static void follow(const struct collect *c)
-{
-	while (!main_over(c))
-		turn(c);
-	u64 deadline = turn_now_ms() + c->set.wait_ms;
-
-	while (others_alive(c) && turn_now_ms() < deadline) {
-		int ms = turn_least(recording_step(c->recording), deadline - turn_now_ms());
-		struct pollfd wait = { .fd = recording_fd(c->recording), .events = POLLIN };
-
-		poll(&wait, 1, ms);
-	}
+	while (others_alive(c) && (now = turn_now_ms()) < deadline)
+		turn(c, deadline - now);
 }
 
 static int record(struct collect *c)

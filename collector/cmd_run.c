@@ -107,6 +107,7 @@ static void turn(struct run *r, int limit_ms)
 		{ .fd = r->child.signals, .events = POLLIN },
 	};
 
+	output_turn(&r->output, turn_now_ms());
 	poll(wait, 2, ms);
 	if (wait[1].revents)
 		child_heed(&r->child);

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { FLUSH_MS = 50 };         /* so much of the trace is lost if the collector is killed; less in its first moments */
+
 #define TRACE_SUFFIX ".perfetto-trace"
 
 /* ---- names ------------------------------------------------------------------------- */
@@ -163,6 +165,15 @@ void output_settle(struct output *o)
 {
 	file_settle(&o->trace);
 	file_settle(&o->raw);
+}
+
+void output_turn(struct output *o, u64 now_ms)
+{
+	if (now_ms - o->flushed_ms < o->pause_ms)
+		return;
+	o->flushed_ms = now_ms;
+	o->pause_ms = o->pause_ms < FLUSH_MS / 2 ? 2 * o->pause_ms + 1 : FLUSH_MS;
+	perfetto_flush(o->writer);
 }
 
 void output_discard(struct output *o)

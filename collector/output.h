@@ -23,11 +23,13 @@ struct output {
 	bool in_place;          /* the trace goes to a device: no renaming, no files beside it */
 	struct perfetto *writer;
 	struct listener listener;
+	u64 flushed_ms, pause_ms;       /* when the trace last reached its file, and until when it next does */
 };
 
 /* False: cannot be, and the reason was said. `program` and `pid` make the default name. */
 bool output_open(struct output *o, const struct settings *set, const char *program, int pid);
 void output_settle(struct output *o);           /* the program runs: final names from here on */
+void output_turn(struct output *o, u64 now_ms); /* now and then: what is known so far reaches the file */
 void output_discard(struct output *o);          /* it does not: leave no trace */
 
 /*
