@@ -63,25 +63,34 @@ static const char *const internal_module[] = {
 
 /* Beginnings of function names: allocators, and the containers and wrappers through which everybody calls them. */
 static const char *const internal_prefix[] = {
-	"operator new", "operator delete", "std::", "__gnu_cxx::", "alloc::", "<alloc::", "core::", "<core::", "<std::",
-	"__rust_", "__rdl_", "__rg_",
-	"g_malloc", "g_realloc", "g_try_malloc", "g_try_realloc", "g_slice_", "g_strdup", "g_memdup",
+	/* languages */
+	"operator new", "operator delete", "std::", "__gnu_cxx::",
+	"alloc::", "<alloc::", "core::", "<core::", "<std::", "__rust_", "__rdl_", "__rg_",
 	"PyMem_", "_PyMem_", "_PyObject_", "PyObject_Malloc", "PyObject_Calloc", "PyObject_Realloc", "PyObject_Free",
-	"PyObject_GC_", "PyType_GenericAlloc", "PyObject_Init",
+	"PyObject_GC_", "PyObject_Init", "PyType_GenericAlloc", "_PyType_AllocNoTrack",
+	"v8::base::OS::", "v8::internal::MemoryAllocator", "v8::internal::BackingStore",
+	"v8::internal::Heap::AllocateExternalBackingStore", "node::NodeArrayBufferAllocator", "node::UncheckedMalloc",
+	/* allocators */
 	"je_", "jemalloc", "tc_", "tcmalloc", "mi_", "dlmalloc",
-	"Eigen::internal::aligned_malloc", "Eigen::internal::conditional_aligned",
-	"c10::alloc_cpu", "c10::DefaultCPUAllocator", "c10::StorageImpl", "cv::fastMalloc",
-	"onnxruntime::CPUAllocator", "onnxruntime::BFCArena", "onnxruntime::utils::DefaultAlloc", "dnnl::impl::malloc",
-	"ggml_aligned_malloc", "tsl::port::AlignedMalloc", "tensorflow::port::AlignedMalloc",
-	"ggc_internal_", "ggc_alloc", "sqlite3Malloc", "sqlite3MemMalloc", "sqlite3DbMalloc", "sqlite3DbRealloc", "sqlite3Realloc",
-	"sqlite3MemRealloc", "sqlite3_malloc", "sqlite3_realloc", "av_malloc", "av_realloc", "av_calloc", "__malloc_info",
+	/* libraries */
+	"g_malloc", "g_realloc", "g_try_malloc", "g_try_realloc", "g_slice_", "g_strdup", "g_memdup",
+	"CRYPTO_malloc", "CRYPTO_zalloc", "CRYPTO_realloc", "CRYPTO_strdup", "CRYPTO_memdup",
+	"sqlite3Malloc", "sqlite3MemMalloc", "sqlite3DbMalloc", "sqlite3DbRealloc", "sqlite3Realloc", "sqlite3MemRealloc",
+	"sqlite3_malloc", "sqlite3_realloc", "av_malloc", "av_realloc", "av_calloc", "ggc_internal_", "ggc_alloc",
+	/* those of ML */
+	"c10::alloc_cpu", "c10::DefaultCPUAllocator", "c10::StorageImpl", "cv::fastMalloc", "dnnl::impl::malloc",
+	"Eigen::internal::aligned_malloc", "Eigen::internal::conditional_aligned", "ggml_aligned_malloc",
+	"onnxruntime::CPUAllocator", "onnxruntime::BFCArena", "onnxruntime::utils::DefaultAlloc",
+	"tsl::port::AlignedMalloc", "tensorflow::port::AlignedMalloc", "blas_memory_alloc",
 };
 
 static const char *const internal_exact[] = {
 	"malloc", "calloc", "realloc", "reallocarray", "memalign", "posix_memalign", "aligned_alloc", "valloc", "pvalloc",
 	"free", "strdup", "strndup", "asprintf", "vasprintf", "mmap", "mmap64", "mremap", "mprotect",
 	"xmalloc", "xcalloc", "xrealloc", "xreallocarray", "xstrdup", "xstrndup", "xmemdup", "xzalloc", "x2realloc", "x2nrealloc",
-	"xnmalloc", "xnrealloc", "xpalloc", "safe_malloc", "my_malloc", "zalloc", "zmalloc", "kmalloc", "kcalloc", "emalloc",
+	"xnmalloc", "xnrealloc", "xpalloc", "safe_malloc", "my_malloc", "zalloc", "zmalloc", "emalloc", "sh_xmalloc", "sh_xrealloc",
+	"new_arena", "allocate_from_new_pool", "pymalloc_alloc", "arena_map_get", "arena_map_mark_used", "gc_alloc", /* CPython */
+	"alloc_mmap", "alloc_malloc", "alloc_hugetlb",                                                               /* OpenBLAS */
 };
 
 static bool begins_with(const char *text, const char *const *table, size_t count)
