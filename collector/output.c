@@ -163,6 +163,7 @@ bool output_open(struct output *o, const struct settings *set, const char *progr
 
 void output_settle(struct output *o)
 {
+	perfetto_flush(o->writer);
 	file_settle(&o->trace);
 	file_settle(&o->raw);
 }

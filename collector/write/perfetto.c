@@ -1,6 +1,7 @@
 /*
  * perfetto.c - the trace: what is written when.
  *
+ *   open      version                                    an empty file would not be a trace
  *   begin     clocks, machine, identity                  so that every prefix of the file can be read
  *   listener  processes, threads, counters, samples      as they happen
  *   finish    instants, large blocks, heap dumps, attributes
@@ -26,6 +27,7 @@ struct perfetto *perfetto_open(int fd)
 	off_t at = lseek(fd, 0, SEEK_CUR);
 
 	w->written = at > 0 ? at : 0;
+	head_open(w);
 	return w;
 }
 

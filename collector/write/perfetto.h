@@ -88,6 +88,7 @@ void utf8_fix(char *text);
 char *utf8_copy(const char *text);                                              /* to be freed */
 
 /* perfetto_head.c */
+void head_open(struct perfetto *w);
 void head_begin(struct perfetto *w);
 void head_end(struct perfetto *w, const struct symbols *y);
 

@@ -179,6 +179,12 @@ static void numbers(struct perfetto *w, const struct symbols *y)
 		attribute(w, row[i].key, NULL, row[i].value);
 }
 
+/* Needs no session: the file of a collector that was killed in its first moments is a trace, too. */
+void head_open(struct perfetto *w)
+{
+	attribute(w, "mlprof.version", MLPROF_VERSION, 0);
+}
+
 void head_begin(struct perfetto *w)
 {
 	char *line;
@@ -186,7 +192,6 @@ void head_begin(struct perfetto *w)
 	clocks(w);
 	machine(w);
 	identity(w);
-	attribute(w, "mlprof.version", MLPROF_VERSION, 0);
 	line = command_line(w->session->command, w->session->command_bytes);
 	if (line)
 		attribute(w, "mlprof.command", line, 0);
