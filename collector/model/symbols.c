@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORK = 12 << 20 };               /* about three seconds of reading debug information */
+enum {
+	WORK = 12 << 20,                /* about three seconds of reading debug information */
+	NEAR_BYTES = 2048,
+};
 
 struct symbols *symbols_new(bool debuginfod)
 {
@@ -179,21 +182,24 @@ static void set_frame(struct frame *f, const struct name *name, const struct lin
 	f->internal = name->internal || o->internal;
 }
 
-/* Nobody knows the function: where it is, and what stands before it. */
+/* Nobody knows the function: where it begins, and what stands before it. What has no name and follows an allocator's
+ * function closely is most likely a part of it. */
 static void set_unnamed(struct symbols *y, struct frame *f, const struct spot *spot, const struct found *near)
 {
 	const struct object *o = spot->key.object;
 	const char *where = o->path ? *o->base ? o->base : "[unknown]" : "[no file]";
 	const struct name *n = near->name ? name_of(y, near->name) : NULL;
+	u64 start = o->file ? code_file_start(o->file, spot->key.addr) : spot->key.addr;
+	u64 into = spot->key.addr - start;
 	char text[4096];
 
-	if (n)
-		snprintf(text, sizeof(text), "%.1000s+0x%llx (%.2000s+0x%llx)", where, (unsigned long long)spot->key.addr,
-			 n->function, (unsigned long long)near->offset);
+	if (n && near->offset > into)
+		snprintf(text, sizeof(text), "%.1000s+0x%llx (%.2000s+0x%llx)", where, (unsigned long long)start,
+			 n->function, (unsigned long long)(near->offset - into));
 	else
-		snprintf(text, sizeof(text), "%.1000s+0x%llx", where, (unsigned long long)spot->key.addr);
+		snprintf(text, sizeof(text), "%.1000s+0x%llx", where, (unsigned long long)start);
 	f->function = f->linkage = text_of(y, text);
-	f->internal = o->internal;
+	f->internal = o->internal || (n && n->internal && near->offset < NEAR_BYTES);
 	y->unnamed++;
 }
 

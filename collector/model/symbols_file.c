@@ -34,6 +34,9 @@ struct code_file {
 	struct symbol *symbol;          /* sorted by address, one for each */
 	u32 symbols, room;
 	struct debug_info *debug;
+	const u8 *starts;               /* .eh_frame_hdr's table: where functions begin, also those without a name */
+	u32 start_count;
+	u64 starts_base;                /* address that its entries are relative to */
 };
 
 /* ---- opening ----------------------------------------------------------------------- */
@@ -80,29 +83,27 @@ static Elf *elf_of_path(const char *path, const struct object *o)
 
 /* ---- debug files ------------------------------------------------------------------- */
 
-static bool has_section(Elf *elf, const char *const *names)
+static Elf_Scn *section_named(Elf *elf, const char *wanted, GElf_Shdr *head)
 {
 	size_t strings;
 	Elf_Scn *section = NULL;
-	GElf_Shdr head;
 
 	if (elf_getshdrstrndx(elf, &strings))
-		return false;
+		return NULL;
 	while ((section = elf_nextscn(elf, section))) {
-		const char *name = gelf_getshdr(section, &head) ? elf_strptr(elf, strings, head.sh_name) : NULL;
+		const char *name = gelf_getshdr(section, head) ? elf_strptr(elf, strings, head->sh_name) : NULL;
 
-		for (const char *const *n = names; name && *n; n++)
-			if (!strcmp(name, *n) && head.sh_type != SHT_NOBITS)
-				return true;
+		if (name && !strcmp(name, wanted) && head->sh_type != SHT_NOBITS)
+			return section;
 	}
-	return false;
+	return NULL;
 }
 
 static bool has_debug(Elf *elf)
 {
-	static const char *const names[] = { ".debug_info", ".zdebug_info", NULL };
+	GElf_Shdr head;
 
-	return has_section(elf, names);
+	return section_named(elf, ".debug_info", &head) || section_named(elf, ".zdebug_info", &head);
 }
 
 static Elf *debug_by_build_id(const struct object *o)
@@ -287,6 +288,54 @@ struct found code_file_find(const struct code_file *f, u64 addr)
 	return (struct found){ f->symbol[low - 1].name, false, addr - f->symbol[low - 1].addr };
 }
 
+/* ---- where functions begin --------------------------------------------------------- */
+
+/*
+ * .eh_frame_hdr is a sorted table that stripped files keep:
+ *   version 1, three encodings, address of .eh_frame (4 bytes), number of entries (4), entries { begin, entry } (4 + 4)
+ * Only the encodings that every linker writes are read.
+ */
+static void read_starts(struct code_file *f)
+{
+	static const u8 usual[] = { 1, 0x1b, 0x03, 0x3b };
+	GElf_Shdr head;
+	Elf_Scn *section = section_named(f->elf, ".eh_frame_hdr", &head);
+	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+	u32 count;
+
+	if (!data || !data->d_buf || data->d_size < 12 || memcmp(data->d_buf, usual, sizeof(usual)))
+		return;
+	memcpy(&count, (const u8 *)data->d_buf + 8, sizeof(count));
+	if (count > (data->d_size - 12) / 8)
+		return;
+	f->starts = (const u8 *)data->d_buf + 12;
+	f->start_count = count;
+	f->starts_base = head.sh_addr;
+}
+
+static u64 start_at(const struct code_file *f, u32 i)
+{
+	int32_t relative;
+
+	memcpy(&relative, f->starts + (size_t)i * 8, sizeof(relative));
+	return f->starts_base + (i64)relative;
+}
+
+u64 code_file_start(const struct code_file *f, u64 addr)
+{
+	u32 low = 0, high = f->start_count;
+
+	while (low < high) {
+		u32 middle = low + (high - low) / 2;
+
+		if (start_at(f, middle) <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? start_at(f, low - 1) : addr;
+}
+
 /* ---- a file ------------------------------------------------------------------------ */
 
 static struct debug_info *open_debug(struct symbols *y, const struct code_file *f)
@@ -309,14 +358,16 @@ struct code_file *code_file_open(struct symbols *y, const struct object *o)
 	f->elf = elf_of_path(o->path, o);
 	if (!f->elf || !has_debug(f->elf))
 		f->debug_elf = debug_file(y, f->elf, o);
-	if (f->elf)
+	if (f->elf) {
 		read_tables(f, f->elf);
+		read_starts(f);
+	}
 	if (f->debug_elf)
 		read_tables(f, f->debug_elf);
 	sort_symbols(f);
 	if (!o->internal)
 		f->debug = open_debug(y, f);
-	if (f->symbols || f->debug)
+	if (f->symbols || f->debug || f->start_count)
 		return f;
 	code_file_free(f);
 	return NULL;
