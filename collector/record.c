@@ -182,7 +182,7 @@ static void begin_own_stream(struct recording *r, const struct recording_setup *
 {
 	struct rec_clock c = tick_clocks(r->tick_kind);
 
-	r->start_ticks = c.ticks;
+	r->start_ticks = r->drained = c.ticks;
 	r->start_ns = c.monotonic;
 	own_init(&r->own, c.ticks, intake_own_full, r);
 	say_session(r, s);
@@ -258,10 +258,13 @@ static void sample_turn(struct recording *r)
 	r->sample_due_ns = now + (every > spent * SAMPLE_SHARE ? every : spent * SAMPLE_SHARE);
 }
 
-/* Hands on all that is certain to be in order. */
-static void advance(struct recording *r)
+/*
+ * Hands on all that is certain to be in order. `drained` is a moment before the pipe was last found empty: an image
+ * sends its first chunk before it records anything else, so who has records older than that is known by now.
+ */
+static void advance(struct recording *r, u64 drained)
 {
-	u64 now = recording_ticks(r), before = now - NEWCOMER_MS * r->ticks_per_ms, bound = watch_bound(r, now);
+	u64 before = drained - NEWCOMER_MS * r->ticks_per_ms, bound = watch_bound(r, drained);
 
 	if (r->clocks < 2)
 		return;
@@ -296,14 +299,17 @@ static int rest(struct recording *r, u32 taken)
 
 int recording_step(struct recording *r)
 {
+	u64 now = recording_ticks(r);
 	u32 taken;
 
 	r->control->heartbeat++;
 	taken = intake_drain(r, TURN_CHUNKS);
+	if (taken < TURN_CHUNKS)
+		r->drained = now;
 	watch_ends(r);
 	sample_turn(r);
 	clock_turn(r);
-	advance(r);
+	advance(r, r->drained);
 	return rest(r, taken);
 }
 

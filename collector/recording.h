@@ -59,6 +59,7 @@ struct recording {
 	u32 tolds;
 
 	u64 start_ticks, start_ns;
+	u64 drained;                    /* ticks before the pipe was last found empty */
 	u64 clock_ticks, clock_ns;      /* of the newest clock record */
 	u32 clocks;
 	u32 sample_ms;

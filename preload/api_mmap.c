@@ -61,7 +61,7 @@ static void note_map(struct visit v, void *p, u64 length, int prot, u32 kind, co
 
 	writing_begin(c);
 	t = ticks();
-	node = stack_here(c, at);
+	node = stack_here(c, at, t);
 	EMIT(c, t, map, FIELDS(.addr = (u64)p, .length = round_to_pages(length), .prot = (u64)prot, .kind = kind, .node = node),
 	     path, text_length(path));
 	writing_end(c);
@@ -132,7 +132,7 @@ HOOKED void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 	writing_begin(v.context);
 	if (p != MAP_FAILED) {
 		t = ticks();
-		node = stack_here(v.context, CALLER());
+		node = stack_here(v.context, CALLER(), t);
 		EMIT(v.context, t, remap,
 		     FIELDS(.before = before, .old_addr = (u64)old, .old_length = round_to_pages(old_length), .new_addr = (u64)p,
 			    .new_length = round_to_pages(length), .node = node),
@@ -156,7 +156,7 @@ HOOKED int mprotect(void *addr, size_t length, int prot)
 	if (r == 0) {
 		writing_begin(v.context);
 		t = ticks();
-		node = stack_here(v.context, CALLER());
+		node = stack_here(v.context, CALLER(), t);
 		EMIT(v.context, t, protect,
 		     FIELDS(.addr = (u64)addr, .length = round_to_pages(length), .prot = (u64)prot, .node = node), NULL, 0);
 		writing_end(v.context);

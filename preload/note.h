@@ -26,7 +26,7 @@ static inline void note_alloc(struct visit v, const void *p, u64 size, struct ca
 
 	writing_begin(c);
 	t = ticks();                    /* right after the real call: a free of the same address was stamped before */
-	node = stack_here(c, at);
+	node = stack_here(c, at, t);
 	buffer_alloc(c, KIND_alloc, t, (u64)p, size, node);
 	writing_end(c);
 }
@@ -59,7 +59,7 @@ static inline void note_move(struct visit v, u64 before, const void *from, const
 	u32 node;
 
 	writing_begin(c);
-	node = stack_here(c, at);
+	node = stack_here(c, at, before);
 	buffer_free(c, KIND_leave, before, (u64)from);
 	buffer_alloc(c, KIND_enter, t, (u64)to, size, node);
 	writing_end(c);

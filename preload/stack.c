@@ -100,7 +100,7 @@ static void clear_entries(struct stack_cache *s)
 	s->arena_used = 64;             /* offset 0 means none */
 }
 
-void stack_forget(struct context *c)
+void stack_forget(struct context *c, u64 t)
 {
 	struct stack_cache *s = &c->stacks;
 
@@ -110,7 +110,7 @@ void stack_forget(struct context *c)
 	s->table = NULL;
 	s->table_size = s->table_used = 0;
 	s->epoch = guest.epoch;
-	EMIT_TEXT(c, c->last, unmapped_code, NULL, 0);
+	EMIT_TEXT(c, t, unmapped_code, NULL, 0);
 }
 
 /* Not at once: a walk may be under way that is just being sent. The next stack finds the epoch wrong. */
@@ -460,7 +460,7 @@ static u32 hard_stack(struct walker *k, struct caller at)
 
 /* ---- in --------------------------------------------------------------------------------*/
 
-u32 stack_miss(struct context *c, struct caller at, struct stack_entry *set)
+u32 stack_miss(struct context *c, struct caller at, u64 t, struct stack_entry *set)
 {
 	struct walker k = {
 		.c = c, .w = &c->stacks.walk, .pc = at.pc, .sp = at.sp, .bp = at.bp,
@@ -476,7 +476,7 @@ u32 stack_miss(struct context *c, struct caller at, struct stack_entry *set)
 		k.high = at.sp & ~4095ull;
 	}
 	o = walk(&k);
-	modules_announce(c, c->last);
+	modules_announce(c, t);
 	if (o == WALK_HARD)
 		return hard_stack(&k, at);
 	if (o == WALK_CUT)
@@ -489,21 +489,21 @@ u32 stack_miss(struct context *c, struct caller at, struct stack_entry *set)
 
 /* ---- the other ways ------------------------------------------------------------------- */
 
-static u32 caller_only(struct context *c, struct caller at)
+static u32 caller_only(struct context *c, struct caller at, u64 t)
 {
 	if (unlikely(c->stacks.epoch != guest.epoch))
-		stack_forget(c);
+		stack_forget(c, t);
 	cfi_rule(at.pc);                /* for the module it is in */
-	modules_announce(c, c->last);
+	modules_announce(c, t);
 	c->stacks.walk.slots = 0;
 	return name_stack(c, chain_of(0, at.pc), at.pc);
 }
 
 /* For tests: every stack, cached or walked, is compared with what libunwind finds now. */
-static u32 checked(struct context *c, struct caller at)
+static u32 checked(struct context *c, struct caller at, u64 t)
 {
 	u64 *truth = c->stacks.walk.needs_bp;
-	u32 node = stack_lookup(c, at), at_node = node, n, i;
+	u32 node = stack_lookup(c, at, t), at_node = node, n, i;
 
 	n = unwind_stack(at, truth, STACK_DEPTH);
 	for (i = 0; i < n && at_node; i++) {
@@ -519,11 +519,11 @@ static u32 checked(struct context *c, struct caller at)
 	return node;
 }
 
-u32 stack_other(struct context *c, struct caller at)
+u32 stack_other(struct context *c, struct caller at, u64 t)
 {
 	switch (guest.stacks) {
-	case STACKS_CALLER: return caller_only(c, at);
-	case STACKS_CHECKED: return checked(c, at);
+	case STACKS_CALLER: return caller_only(c, at, t);
+	case STACKS_CHECKED: return checked(c, at, t);
 	default: return 0;
 	}
 }

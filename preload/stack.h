@@ -22,10 +22,10 @@ struct caller {
 	})
 #define FRAME() ((u64)__builtin_frame_address(0))
 
-u32 stack_miss(struct context *c, struct caller at, struct stack_entry *set);
-u32 stack_other(struct context *c, struct caller at);     /* --stacks other than full */
+u32 stack_miss(struct context *c, struct caller at, u64 t, struct stack_entry *set);
+u32 stack_other(struct context *c, struct caller at, u64 t);     /* --stacks other than full */
 void stack_start(struct context *c);            /* a context begins, or goes to a thread with another stack */
-void stack_forget(struct context *c);           /* code was unloaded: addresses mean something else */
+void stack_forget(struct context *c, u64 t);    /* code was unloaded: addresses mean something else */
 void stack_forget_later(struct context *c);     /* chunks that named nodes were dropped */
 
 static inline struct stack_entry *stack_set(struct context *c, struct caller at)
@@ -48,13 +48,13 @@ static inline bool stack_unchanged(struct stack_cache *s, const struct stack_ent
 	return true;
 }
 
-static inline u32 stack_lookup(struct context *c, struct caller at)
+static inline u32 stack_lookup(struct context *c, struct caller at, u64 t)
 {
 	struct stack_cache *s = &c->stacks;
 	struct stack_entry *set;
 
 	if (unlikely(s->epoch != guest.epoch))
-		stack_forget(c);
+		stack_forget(c, t);
 	set = stack_set(c, at);
 	for (u32 i = 0; i < CACHE_WAYS; i++) {
 		const struct stack_entry *e = &set[i];
@@ -65,12 +65,14 @@ static inline u32 stack_lookup(struct context *c, struct caller at)
 			s->last = *e;
 		return e->node;
 	}
-	return stack_miss(c, at, set);
+	return stack_miss(c, at, t, set);
 }
 
-static inline u32 stack_here(struct context *c, struct caller at)
+/* t is the stamp of the record that the stack is for: what has to be said before it must not be older than the collector
+ * expects, nor newer than the record. */
+static inline u32 stack_here(struct context *c, struct caller at, u64 t)
 {
-	return likely(guest.stacks == STACKS_FULL) ? stack_lookup(c, at) : stack_other(c, at);
+	return likely(guest.stacks == STACKS_FULL) ? stack_lookup(c, at, t) : stack_other(c, at, t);
 }
 
 #endif

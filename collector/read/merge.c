@@ -24,13 +24,12 @@ enum {
 
 struct merge {
 	struct sink sink;
-	struct stream *streams;                 /* by key, in order of appearance */
-	u32 orders;
+	struct stream *streams;                 /* by key */
 	struct image **image;                   /* by id; NULL: free */
 	u32 images, image_room;
 	bool some_over;
 
-	struct stream **active;                 /* have something queued; in order of appearance */
+	struct stream **active;                 /* have something queued; the oldest process first */
 	u32 actives, active_room;
 
 	u64 reached;
@@ -160,7 +159,6 @@ struct stream *merge_stream(struct merge *m, u32 pid, u64 born, u32 slot)
 	s = new_zeroed(1, sizeof(*s));
 	s->key = (struct stream_key) { born, pid, slot };
 	s->image = image;
-	s->order = m->orders++;
 	s->node_next = 1;
 	init_nodes(s);
 	HASH_ADD(hh, m->streams, key, sizeof(s->key), s);
@@ -239,12 +237,19 @@ static void name_node(struct stream *s, u64 pc, u32 parent)
 
 /* ---- pushing ------------------------------------------------------------------------- */
 
+static bool goes_before(const struct stream_key *a, const struct stream_key *b)
+{
+	if (a->born != b->born)
+		return a->born < b->born;
+	return a->pid != b->pid ? a->pid < b->pid : a->slot < b->slot;
+}
+
 static void activate(struct merge *m, struct stream *s)
 {
 	u32 i = m->actives++;
 
 	ARRAY_ROOM(m->active, m->active_room, m->actives);
-	for (; i > 0 && m->active[i - 1]->order > s->order; i--)
+	for (; i > 0 && goes_before(&s->key, &m->active[i - 1]->key); i--)
 		m->active[i] = m->active[i - 1];
 	m->active[i] = s;
 	s->active = true;
@@ -351,7 +356,7 @@ static int cut(struct merge *m, struct stream *s, struct piece *p)
 
 static void accept(struct merge *m, struct stream *s, struct piece p)
 {
-	bool fresh = !s->any && s->key.slot == 0;
+	bool fresh = !s->any;
 	u64 floor = s->last > m->reached ? s->last : m->reached;
 	u32 late;
 
@@ -363,7 +368,7 @@ static void accept(struct merge *m, struct stream *s, struct piece p)
 	p.t0 = p.from.ticks;
 	if (p.t0 < floor) {
 		late = lift(&p, floor);
-		if (!fresh)             /* nobody could have known of a new image before its first chunk came */
+		if (!fresh)             /* nobody could have known of a new stream before its first chunk came */
 			m->counts.late += floor == m->reached ? late : 0;
 		if (p.to.ticks < floor)
 			p.to.ticks = floor;
@@ -511,10 +516,10 @@ static bool decode_rare(struct cursor *c, const union chunk *chunk, u64 w)
 			return false;
 		class = kind == KIND_alloc || kind == KIND_enter;
 		down += packed_of[kind].words;
-		body = chunk->word[CHUNK_WORDS - down];
+		body = class ? chunk->word[CHUNK_WORDS - down] : 0;
 		x.kind = kind == KIND_alloc ? EXTRA_ALLOC : kind == KIND_enter ? EXTRA_ENTER : EXTRA_LEAVE;
 		x.node = (u32)body & NODE_MASK;
-		x.size = class ? body >> NODE_BITS : 0;
+		x.size = body >> NODE_BITS;
 	}
 	s->tie = class | (s->tie & (t == s->ticks));
 	s->last_alloc = x.kind == EXTRA_ALLOC || x.kind == EXTRA_ENTER ? x.addr : 0;
