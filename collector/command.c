@@ -25,6 +25,7 @@ const struct command *command_find(const char *name)
 	if (meant)
 		say("unknown command '%s'; did you mean '%s'?", name, meant);
 	else
-		say("unknown command '%s'; 'mlprof --help' lists them", name);
+		say("unknown command '%s'; 'mlprof run -- %s' would profile a program, 'mlprof --help' lists the commands",
+		    name, name);
 	return NULL;
 }
