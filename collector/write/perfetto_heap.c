@@ -19,8 +19,8 @@ enum {
 
 enum {
 	STACKS_PER_DUMP = 20000,        /* beyond this small ones are put together */
-	STACKS_PER_TRACE = 60000,       /* shared by the dumps of many processes ... */
-	STACKS_AT_LEAST = 400,          /* ... of which each gets so many */
+	STACKS_PER_TRACE = 60000,       /* for all processes; those with the highest peaks are served first ... */
+	STACKS_AT_LEAST = 20,           /* ... and the others still get so many */
 	FOLDED_MAX = 1000,              /* groups that small stacks are put into */
 	DEPTH_MAX = 4096,
 	PACKET_BYTES = 256 << 10,
@@ -131,6 +131,7 @@ struct fold {
 	u32 rows;
 	u32 *depth;                     /* by node: frames to the outermost */
 	u32 *group_of;                  /* by node: group + 1 */
+	u32 max;                        /* groups */
 	struct group group[FOLDED_MAX];
 };
 
@@ -144,7 +145,7 @@ static u32 ancestor(const struct fold *f, u32 node, u32 depth)
 }
 
 /* Puts rows under what their stacks have in common in the outermost `depth` frames; returns the number of groups, more
- * than FOLDED_MAX if it gave up. */
+ * than the most if it gave up. */
 static u32 fold_at(struct fold *f, u32 depth)
 {
 	u32 groups = 0;
@@ -154,8 +155,8 @@ static u32 fold_at(struct fold *f, u32 depth)
 		u32 node = ancestor(f, f->row[i]->node, depth), *group = &f->group_of[node];
 		struct amount a = amount_of(f->dump, f->row[i]);
 
-		if (!*group && groups == FOLDED_MAX)
-			return FOLDED_MAX + 1;
+		if (!*group && groups == f->max)
+			return f->max + 1;
 		if (!*group) {
 			f->group[groups] = (struct group){ .node = node };
 			*group = ++groups;
@@ -173,7 +174,7 @@ static u32 fold(struct fold *f)
 	while (low < high) {
 		u32 middle = (low + high + 1) / 2;
 
-		if (fold_at(f, middle) <= FOLDED_MAX)
+		if (fold_at(f, middle) <= f->max)
 			low = middle;
 		else
 			high = middle - 1;
@@ -187,13 +188,14 @@ static void measure_depth(const struct process *p, u32 *depth)
 		depth[i] = p->node[i].parent < i ? depth[p->node[i].parent] + 1 : 1;
 }
 
-static void add_folded(struct dump *d, const struct holder **row, u32 rows)
+static void add_folded(struct dump *d, const struct holder **row, u32 rows, u32 limit)
 {
 	struct fold *f = calloc(1, sizeof(*f));
 	u32 *node = calloc(2 * (size_t)d->process->nodes + FOLDED_MAX, sizeof(*node)), groups;
 
 	if (f && node) {
 		*f = (struct fold){ .dump = d, .row = row, .rows = rows };
+		f->max = limit / 4 < FOLDED_MAX ? limit / 4 + 1 : FOLDED_MAX;
 		f->depth = node + FOLDED_MAX;
 		f->group_of = f->depth + d->process->nodes;
 		measure_depth(d->process, f->depth);
@@ -290,7 +292,7 @@ static void add_rows(struct dump *d, const struct holder **row, u32 rows, u32 li
 		add_sample(d, stacks_callstack(d->stacks, row[i]->node, NULL), &a);
 	}
 	if (kept < rows)
-		add_folded(d, row + kept, rows - kept);
+		add_folded(d, row + kept, rows - kept, limit);
 	write_packet(d, true);
 }
 
@@ -328,24 +330,51 @@ static void dump(struct perfetto *w, const struct process *p, struct symbols *y,
 	free(row);
 }
 
-void heap_dumps(struct perfetto *w, struct session *s, struct symbols *y)
+static void process_dumps(struct perfetto *w, const struct process *p, struct symbols *y, u32 limit)
 {
 	static const struct request at_peak[] = { { "libc.malloc", POOL_MALLOC, false }, { "mmap", POOL_MMAP, false } };
 	static const struct request at_exit[] = {
 		{ "libc.malloc at exit", POOL_MALLOC, true }, { "mmap at exit", POOL_MMAP, true },
 	};
-	u32 limit = s->processes ? STACKS_PER_TRACE / (2 * s->processes) : 0;
 
-	if (limit > STACKS_PER_DUMP)
-		limit = STACKS_PER_DUMP;
-	if (limit < STACKS_AT_LEAST)
-		limit = STACKS_AT_LEAST;
+	for (int i = 0; i < 2; i++)
+		dump(w, p, y, &p->total.at_peak, p->total.peak_ticks, limit, &at_peak[i]);
+	for (int i = 0; i < 2; i++)
+		dump(w, p, y, &p->at_exit, process_end(w->session, p), limit, &at_exit[i]);
+}
+
+static int by_peak(const void *a, const void *b)
+{
+	const struct process *x = *(struct process *const *)a, *y = *(struct process *const *)b;
+
+	if (x->total.peak != y->total.peak)
+		return x->total.peak > y->total.peak ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static u32 smaller(u32 a, u32 b)
+{
+	return a < b ? a : b;
+}
+
+/* A make with thousands of small processes must not outgrow the one that matters. */
+void heap_dumps(struct perfetto *w, struct session *s, struct symbols *y)
+{
+	struct process **process = malloc((s->processes + 1) * sizeof(*process));
+	u32 left = STACKS_PER_TRACE;
+
+	if (!process)
+		return;
+	memcpy(process, s->process, s->processes * sizeof(*process));
+	qsort(process, s->processes, sizeof(*process), by_peak);
 	for (u32 i = 0; i < s->processes; i++) {
-		const struct process *p = s->process[i];
+		const struct process *p = process[i];
+		u32 limit = smaller(STACKS_PER_DUMP, left / 2);
 
-		for (int j = 0; j < 2; j++)
-			dump(w, p, y, &p->total.at_peak, p->total.peak_ticks, limit, &at_peak[j]);
-		for (int j = 0; j < 2; j++)
-			dump(w, p, y, &p->at_exit, process_end(s, p), limit, &at_exit[j]);
+		if (limit < STACKS_AT_LEAST)
+			limit = STACKS_AT_LEAST;
+		process_dumps(w, p, y, limit);
+		left -= smaller(left, smaller(limit, p->total.at_peak.count) + smaller(limit, p->at_exit.count));
 	}
+	free(process);
 }
