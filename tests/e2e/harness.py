@@ -197,10 +197,10 @@ class Box:
             out, err = process.communicate()
             raise Failure(f"no end after {timeout} s: {process.args}\n{out[-400:]}\n{err[-400:]}") from None
 
-    def native(self, command, env=None, timeout=60, input=None, cwd=None, **popen):
-        """status is as the shell would say it: 128 + N for signal N"""
+    def native(self, command, env=None, timeout=60, input=None, cwd=None, clean=False, **popen):
+        """status is as the shell would say it: 128 + N for signal N; clean: env is all the environment there is"""
         start = time.monotonic()
-        process = subprocess.Popen(command, env={**os.environ, **(env or {})}, cwd=cwd or self.path, stdout=subprocess.PIPE,
+        process = subprocess.Popen(command, env=env if clean else {**os.environ, **(env or {})}, cwd=cwd or self.path, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, stdin=subprocess.PIPE if input else subprocess.DEVNULL,
                                    text=True, errors="surrogateescape", start_new_session=True, **popen)
         out, err = self._finish(process, timeout, input)

@@ -15,6 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The optimiser may not remove a malloc whose block it sees nobody use. */
+static inline void *used(void *p)
+{
+	__asm__ volatile("" : "+r"(p) : : "memory");
+	return p;
+}
+
 /* Allocates and frees a little of everything; the sum of what it read back is always the same. */
 static inline unsigned churn(int rounds)
 {

@@ -14,7 +14,7 @@ __attribute__((destructor(101))) static void last(void)
 
 static void at_exit(void)
 {
-	free(malloc(500));
+	free(used(malloc(500)));
 	dprintf(1, "atexit, %u\n", churn(300));
 }
 

@@ -14,7 +14,8 @@ __attribute__((constructor)) static void start(void)
 __attribute__((destructor)) static void end(void)
 {
 	free(kept);
-	free(malloc(30));
+	kept = malloc(30);
+	free(kept);
 }
 
 int plugin_sum(int n)

@@ -12,7 +12,7 @@ static void handler(int number)
 
 	handled[number == SIGALRM]++;
 	if (!in_malloc)
-		free(malloc(100));
+		free(used(malloc(100)));
 	errno = error;
 }
 

@@ -12,7 +12,7 @@ static void *work(void *unused)
 
 static void handler(int number)
 {
-	free(malloc(200));
+	free(used(malloc(200)));
 	sum += number == SIGUSR1;
 }
 

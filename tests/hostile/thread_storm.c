@@ -8,7 +8,7 @@ static int ended;
 static void late(void *block)
 {
 	free(block);
-	free(malloc(77));
+	free(used(malloc(77)));
 	__atomic_add_fetch(&ended, 1, __ATOMIC_SEQ_CST);
 }
 
