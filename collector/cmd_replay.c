@@ -1,5 +1,6 @@
 /* cmd_replay.c - `mlprof replay`: trace and summary once more, from a raw stream. */
 #include "command.h"
+#include "model/intake.h"
 #include "output.h"
 #include "page.h"
 #include "read/replay.h"
@@ -36,7 +37,10 @@ static int replay(const struct settings *set, const char *stream)
 		return EXIT_USAGE;
 	}
 	output_settle(&output);
-	return output_finish(&output, set, s) ? EXIT_USAGE : 0;
+	int error = output_finish(&output, set, s);
+
+	session_free(s);
+	return error ? EXIT_USAGE : 0;
 }
 
 static int run(int argc, char **argv)
