@@ -62,87 +62,101 @@ void intake_chunk(struct recording *r, union chunk *c)
 		watch_image(r, s->image);
 }
 
-static void take_part(struct recording *r)
+static void take_copy(struct recording *r, const void *bytes)
 {
 	union chunk *c = merge_chunk(r->merge);
 
-	memcpy(c, r->part, sizeof(*c));
-	r->part_bytes = 0;
+	memcpy(c, bytes, sizeof(*c));
 	intake_chunk(r, c);
 }
 
-/* Chunks are written whole, so a block that does not begin like one means that somebody else wrote: look for
- * the next beginning. */
-static bool begins_well(struct recording *r, const void *block)
+static bool begins_well(const void *block)
+{
+	u32 magic;
+
+	memcpy(&magic, block, sizeof(magic));
+	return magic == CHUNK_MAGIC;
+}
+
+/* Chunks are written whole, so a block that does not begin like one means that somebody else wrote: what comes
+ * before the next beginning is thrown away. */
+static void find_beginning(struct recording *r)
 {
 	static const u32 magic = CHUNK_MAGIC;
-	const char *next;
+	char *next = memmem(r->part + 1, CHUNK_BYTES - 1, &magic, sizeof(magic));
 
-	if (!memcmp(block, &magic, sizeof(magic)))
-		return true;
 	OWN(&r->own, recording_ticks(r), loss, "bad_chunks", strlen("bad_chunks"), .count = 1);
-	next = memmem((const char *)block + 1, CHUNK_BYTES - 1, &magic, sizeof(magic));
-	if (next) {
-		r->part_bytes = (u32)(CHUNK_BYTES - (next - (const char *)block));
+	r->part_bytes = next ? (u32)(r->part + CHUNK_BYTES - next) : 0;
+	if (next)
 		memmove(r->part, next, r->part_bytes);
-	}
-	return false;
 }
 
-/* Out of step: byte by byte until a chunk is whole. */
-static int drain_part(struct recording *r)
+/* Out of step: bytes are put together until a chunk is whole. */
+static void put_together(struct recording *r, const char *bytes, size_t n)
 {
-	ssize_t n = read(r->pipe_fd, r->part + r->part_bytes, CHUNK_BYTES - r->part_bytes);
+	while (n) {
+		size_t fits = CHUNK_BYTES - r->part_bytes < n ? CHUNK_BYTES - r->part_bytes : n;
 
-	if (n <= 0)
-		return 0;
-	r->part_bytes += (u32)n;
-	if (r->part_bytes < CHUNK_BYTES)
-		return 1;
-	r->part_bytes = 0;
-	if (begins_well(r, r->part))
-		take_part(r);
-	return 1;
+		memcpy(r->part + r->part_bytes, bytes, fits);
+		r->part_bytes += (u32)fits;
+		bytes += fits;
+		n -= fits;
+		if (r->part_bytes < CHUNK_BYTES)
+			return;
+		if (begins_well(r->part)) {
+			r->part_bytes = 0;
+			take_copy(r, r->part);
+		} else {
+			find_beginning(r);
+		}
+	}
 }
 
-static int drain_batch(struct recording *r)
+static void take_block(struct recording *r, union chunk *c, size_t n)
+{
+	if (n == CHUNK_BYTES && !r->part_bytes && begins_well(c)) {
+		intake_chunk(r, c);
+		return;
+	}
+	put_together(r, (const char *)c, n);
+	merge_unread(r->merge, c);
+}
+
+/* Returns bytes read. */
+static size_t drain_batch(struct recording *r)
 {
 	struct iovec v[BATCH];
 	union chunk *c[BATCH];
 	ssize_t n;
-	int i, whole;
+	size_t at = 0;
+	int i;
 
 	for (i = 0; i < BATCH; i++) {
 		c[i] = merge_chunk(r->merge);
 		v[i] = (struct iovec) { c[i], sizeof(*c[i]) };
 	}
 	n = readv(r->pipe_fd, v, BATCH);
-	whole = n > 0 ? (int)(n / CHUNK_BYTES) : 0;
-	if (n > 0 && n % CHUNK_BYTES) {
-		r->part_bytes = (u32)(n % CHUNK_BYTES);
-		memcpy(r->part, c[whole], r->part_bytes);
-	}
-	for (i = BATCH - 1; i >= whole; i--)
-		merge_unread(r->merge, c[i]);
-	for (i = 0; i < whole; i++) {
-		if (begins_well(r, c[i]))
-			intake_chunk(r, c[i]);
+	n = n > 0 ? n : 0;
+	for (i = 0; i < BATCH; i++, at += CHUNK_BYTES) {
+		size_t left = (size_t)n > at ? (size_t)n - at : 0;
+
+		if (left)
+			take_block(r, c[i], left < CHUNK_BYTES ? left : CHUNK_BYTES);
 		else
 			merge_unread(r->merge, c[i]);
 	}
-	return n > 0 ? whole + 1 : 0;
+	return (size_t)n;
 }
 
 u32 intake_drain(struct recording *r, u32 most)
 {
-	u32 taken = 0;
-	int n;
+	size_t taken = 0, n;
 
-	while (taken < most) {
-		n = r->part_bytes ? drain_part(r) : drain_batch(r);
+	while (taken < (size_t)most * CHUNK_BYTES) {
+		n = drain_batch(r);
 		if (!n)
 			break;
-		taken += (u32)n;
+		taken += n;
 	}
-	return taken;
+	return (u32)(taken / CHUNK_BYTES);
 }

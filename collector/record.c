@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum {
-	TURN_CHUNKS = 256,              /* taken in one turn: 1 MiB */
+	TURN_CHUNKS = 256,              /* taken in one turn: as much as the pipe holds, at least */
 	PIPE_BYTES = 1 << 20,
 	HELD_MAX = 64 << 20,            /* bytes of chunks that wait for their time */
 	REST_US = 500,                  /* between turns while data flows */
@@ -182,7 +182,7 @@ static void begin_own_stream(struct recording *r, const struct recording_setup *
 {
 	struct rec_clock c = tick_clocks(r->tick_kind);
 
-	r->start_ticks = r->drained = c.ticks;
+	r->start_ticks = c.ticks;
 	r->start_ns = c.monotonic;
 	own_init(&r->own, c.ticks, intake_own_full, r);
 	say_session(r, s);
@@ -259,8 +259,8 @@ static void sample_turn(struct recording *r)
 }
 
 /*
- * Hands on all that is certain to be in order. `drained` is a moment before the pipe was last found empty: an image
- * sends its first chunk before it records anything else, so who has records older than that is known by now.
+ * Hands on all that is certain to be in order. What was in the pipe at `drained` has been read. A thread sends its
+ * first chunk before it records anything else, so whoever has records older than that is known by now.
  */
 static void advance(struct recording *r, u64 drained)
 {
@@ -304,12 +304,10 @@ int recording_step(struct recording *r)
 
 	r->control->heartbeat++;
 	taken = intake_drain(r, TURN_CHUNKS);
-	if (taken < TURN_CHUNKS)
-		r->drained = now;
 	watch_ends(r);
 	sample_turn(r);
 	clock_turn(r);
-	advance(r, r->drained);
+	advance(r, now);
 	return rest(r, taken);
 }
 

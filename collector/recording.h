@@ -24,8 +24,6 @@ struct watch {
 	bool over, dead;                /* dead: seen to be, not yet taken care of */
 	bool told;                      /* the caller said how it ended */
 	int how, code;
-	u32 slots;                      /* streams known below this slot number */
-	u64 slots_bound;                /* no record of a higher slot is older than this */
 	struct watch *next;
 };
 
@@ -59,7 +57,6 @@ struct recording {
 	u32 tolds;
 
 	u64 start_ticks, start_ns;
-	u64 drained;                    /* ticks before the pipe was last found empty */
 	u64 clock_ticks, clock_ns;      /* of the newest clock record */
 	u32 clocks;
 	u32 sample_ms;
@@ -71,7 +68,7 @@ struct recording {
 u64 recording_ticks(const struct recording *r);
 
 /* intake.c */
-u32 intake_drain(struct recording *r, u32 most);        /* chunks read */
+u32 intake_drain(struct recording *r, u32 most);        /* chunks read: at least `most`, or the pipe was empty */
 void intake_chunk(struct recording *r, union chunk *c); /* takes the buffer */
 void intake_own(struct recording *r);                   /* what the collector wrote reaches the merge */
 void intake_own_full(void *r, const union chunk *c);

@@ -3,7 +3,8 @@
  *
  * How far has a thread come? If it sent something lately, that far. If not, its slot says whether it is in
  * the middle of a record; if it is not and all that is in its ring has been taken, then whatever it records next
- * is younger than the moment before we looked. So a thread that sleeps for an hour holds nothing back.
+ * is younger than the moment before we looked. So a thread that sleeps for an hour holds nothing back. A thread that
+ * we do not know yet has recorded nothing: its first chunk is sent before it does.
  */
 #include "recording.h"
 #include "read/array.h"
@@ -20,7 +21,7 @@ enum {
 	PATIENCE_MS = 1000,
 	LAG_MS = 15,                    /* a thread that was silent for so long and holds the others back is looked at */
 	STORE_US = 200,                 /* a stamp may be taken that long before `busy` is seen */
-	LOOK_AHEAD = 3,                 /* slots beyond the known ones; they are taken in order, or nearly */
+	LOOK_AHEAD = 3,                 /* slots that may lie unused between used ones */
 	PIPE_CHUNKS = 256 + 1,
 };
 
@@ -54,36 +55,6 @@ static bool peek(struct recording *r, struct watch *w, u32 slot)
 	return ring_slot(&w->ring, slot, &after) && !before.busy && after.seq == before.seq && after.sent == before.sent;
 }
 
-/* How many slots were taken since we last looked. */
-static u32 new_slots(struct watch *w)
-{
-	struct slot_head head;
-	u32 n = 0, gap = 0;
-
-	while (gap <= LOOK_AHEAD) {
-		if (ring_slot(&w->ring, w->slots + n + gap, &head) && head.tid) {
-			n += gap + 1;
-			gap = 0;
-		} else {
-			gap++;
-		}
-	}
-	return n;
-}
-
-static void find_new_slots(struct recording *r, struct watch *w, u64 now)
-{
-	u32 n = new_slots(w);
-
-	while (n--) {
-		struct stream *s = merge_stream(r->merge, w->pid, w->born, w->slots++);
-
-		if (s && s->bound < w->slots_bound)
-			s->bound = w->slots_bound;
-	}
-	w->slots_bound = now;
-}
-
 static u64 stream_bound(const struct stream *s)
 {
 	return s->bound > s->last ? s->bound : s->last;
@@ -109,22 +80,13 @@ static void look_at(struct recording *r, struct watch *w, struct stream *s, u64 
 		s->bound = at_rest;
 }
 
-static void ask_for_new_slots(struct recording *r, u64 now, u64 lag, u64 store)
-{
-	struct watch *w;
-
-	for (w = r->watch; w; w = w->next)
-		if (!w->over && w->slots_bound + lag < now)
-			find_new_slots(r, w, now - store);
-}
-
+/* No record to come is older; `now` is a moment before the pipe was last drained. */
 u64 watch_bound(struct recording *r, u64 now)
 {
-	u64 lag = LAG_MS * r->ticks_per_ms, store = STORE_US * r->ticks_per_ms / 1000, bound = UINT64_MAX;
+	u64 lag = LAG_MS * r->ticks_per_ms, bound = UINT64_MAX;
 	struct stream *s;
 	struct watch *w;
 
-	ask_for_new_slots(r, now, lag, store);
 	for (s = merge_streams(r->merge); s; s = s->hh.next) {
 		w = watch_of(s);
 		if (!w)
@@ -134,18 +96,31 @@ u64 watch_bound(struct recording *r, u64 now)
 		if (stream_bound(s) < bound)
 			bound = stream_bound(s);
 	}
-	for (w = r->watch; w; w = w->next)
-		if (!w->over && w->slots_bound < bound)
-			bound = w->slots_bound;
 	return bound;
+}
+
+/* Slots that were ever taken. They are taken in order, but one may be passed over. */
+static u32 slots_of(struct watch *w)
+{
+	struct slot_head head;
+	u32 slots = 0, gap = 0;
+
+	while (gap <= LOOK_AHEAD) {
+		if (ring_slot(&w->ring, slots + gap, &head) && head.tid) {
+			slots += gap + 1;
+			gap = 0;
+		} else {
+			gap++;
+		}
+	}
+	return slots;
 }
 
 void watch_peek_all(struct recording *r, struct watch *w)
 {
-	u32 i;
+	u32 i, slots = slots_of(w);
 
-	find_new_slots(r, w, w->slots_bound);
-	for (i = 0; i < w->slots; i++)
+	for (i = 0; i < slots; i++)
 		peek(r, w, i);
 }
 
@@ -213,7 +188,6 @@ void watch_image(struct recording *r, struct image *image)
 	w->image = image;
 	w->pid = image->pid;
 	w->born = image->born;
-	w->slots_bound = image->born;
 	w->uid = geteuid();
 	ring_init(&w->ring, r->dir, w->pid, w->born);
 	w->next = r->watch;
@@ -238,9 +212,9 @@ static void say_loss(struct recording *r, const struct watch *w, const char *wha
 static void take_slot_counts(struct recording *r, struct watch *w)
 {
 	struct slot_head sum = { 0 }, h;
-	u32 i;
+	u32 i, slots = slots_of(w);
 
-	for (i = 0; i < w->slots; i++) {
+	for (i = 0; i < slots; i++) {
 		struct stream *s = merge_find(r->merge, w->pid, w->born, i);
 		u64 said = s ? s->lost : 0;
 

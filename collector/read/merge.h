@@ -8,8 +8,8 @@
  * taken is cut off. merge_advance(W) hands all records stamped before W to the sink, in windows small enough
  * for the cache. What comes later with a stamp before W is late: it is taken at W and counted.
  *
- * Order: by time; at equal times what frees comes before what allocates, then by age of the stream, then by
- * position. Records of one stream never change places. Where the windows are cut changes nothing.
+ * Order: by time; at equal times what frees comes before what allocates, then by age of the process, slot
+ * and position. Records of one stream never change places. Where the windows are cut changes nothing.
  */
 #ifndef MERGE_H
 #define MERGE_H
@@ -57,7 +57,6 @@ enum { LABEL_NONE = UINT32_MAX };
 struct stream {
 	struct stream_key key;
 	struct image *image;
-	u32 order;                      /* of appearance */
 	u64 seen;                       /* newest chunk, and how much of it was taken */
 	bool any;
 	struct extent taken;
