@@ -15,7 +15,8 @@ struct symbols;
 
 /* One source frame. An address has one or more: innermost (inlined) first, the real function last. */
 struct frame {
-	const char *function;           /* demangled; "libfoo.so+0x1234 (bar+0x34)" if nobody knows: where it begins, and the nearest symbol */
+	const char *function;           /* demangled; "libfoo.so+0x1234 (bar+0x34)" if nobody knows: where it begins and
+	                                   the nearest symbol */
 	const char *linkage;            /* as in the symbol table, may equal function */
 	const char *file;               /* NULL if unknown */
 	u32 line;                       /* 0 if unknown */

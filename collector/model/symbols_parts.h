@@ -109,7 +109,8 @@ struct found {
 
 struct code_file *code_file_open(struct symbols *y, const struct object *o);
 struct found code_file_find(const struct code_file *f, u64 addr);
-u64 code_file_start(const struct code_file *f, u64 addr);        /* of the function around it; the address itself if unknown */
+/* Where the function around an address begins; the address itself if that is not known. */
+u64 code_file_start(const struct code_file *f, u64 addr);
 struct debug_info *code_file_debug(const struct code_file *f);
 void code_file_free(struct code_file *f);
 

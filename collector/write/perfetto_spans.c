@@ -189,8 +189,12 @@ static void end_event(struct bars *b, u64 track, u64 ns)
 static void bar(struct bars *b, const struct span *s)
 {
 	u64 start = ns_of(b->w, s->born), end = s->died ? ns_of(b->w, s->died) : b->end_ns;
-	u64 track = lane_for(b->w, &b->lanes[s->pool], start, end);
 	struct enc *e;
+
+	if (end < start)
+		end = start;
+
+	u64 track = lane_for(b->w, &b->lanes[s->pool], start, end);
 
 	if (!track)
 		return;

@@ -113,7 +113,8 @@ static u64 unit_counter(struct perfetto *w, const char *name, const char *unit, 
 	return describe_named(w, &track, name, parent, rank);
 }
 
-static void describe_process(struct perfetto *w, const struct process_tracks *k, const struct process *p, u64 ns, const char *label)
+static void describe_process(struct perfetto *w, const struct process_tracks *k, const struct process *p, u64 ns,
+			     const char *label)
 {
 	PerfettoMin__TrackDescriptor track = PERFETTO_MIN__TRACK_DESCRIPTOR__INIT;
 	PerfettoMin__TrackDescriptor__Process process = PERFETTO_MIN__TRACK_DESCRIPTOR__PROCESS__INIT;
