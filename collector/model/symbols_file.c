@@ -70,15 +70,20 @@ static bool same_build(Elf *elf, const struct object *o)
 	return !memcmp(id, o->build_id, len < (ssize_t)sizeof(o->build_id) ? (size_t)len : sizeof(o->build_id));
 }
 
-static Elf *elf_of_path(const char *path, const struct object *o)
+static Elf *elf_if_same(int fd, const struct object *o)
 {
-	Elf *elf = elf_of_fd(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+	Elf *elf = elf_of_fd(fd);
 
 	if (elf && !same_build(elf, o)) {
 		elf_end(elf);
 		elf = NULL;
 	}
 	return elf;
+}
+
+static Elf *elf_of_path(const char *path, const struct object *o)
+{
+	return elf_if_same(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), o);
 }
 
 /* ---- debug files ------------------------------------------------------------------- */
@@ -150,7 +155,7 @@ static Elf *debug_by_server(const struct object *o)
 
 	if (client)
 		client_free(client);
-	return fd >= 0 ? elf_of_fd(fd) : NULL;
+	return fd >= 0 ? elf_if_same(fd, o) : NULL;
 }
 
 static Elf *debug_file(struct symbols *y, Elf *elf, const struct object *o)
