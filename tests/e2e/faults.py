@@ -62,8 +62,10 @@ def killed(how, delay):
     def kill_it(box):
         victim = Victim(box, how)
         time.sleep(delay)
+        session = victim.session()
         os.kill(victim.collector(), signal.SIGKILL)
         said = victim.end(None if how == "run" else 23)
+        shutil.rmtree(session, ignore_errors=True)      # nobody is left who could
         box.note(f"said: {said.strip()!r}")
         same("lines said about it", len(said.strip().splitlines()), 1)
         same("summary", os.path.exists(victim.trace.replace(".perfetto-trace", ".summary.json")), False)

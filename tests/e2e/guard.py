@@ -66,8 +66,8 @@ def foreign(box):
                                      "MLPROF_OUTPUT": box.new_trace()})
         same(f"output with MLPROF_SESSION={place!r}", (run.stdout, run.status), (native.stdout, native.status))
     victim.end()
-    summary_path = victim.trace.replace(".perfetto-trace", ".summary.json")
-    check("the victim's summary has strangers in it", "heap_random" not in open(summary_path).read())
+    with open(victim.trace.replace(".perfetto-trace", ".summary.json")) as file:
+        check("the victim's summary has strangers in it", "heap_random" not in file.read())
 
 
 @case("guard: output is never written through somebody's link")
