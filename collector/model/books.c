@@ -8,25 +8,36 @@
  * An event (a mapping, a process, a sample ...) stops the first loop, the other two catch up, then it is taken.
  */
 #include "inside.h"
+#include <sys/mman.h>
 
 #define LIVE_SIZE_LIMIT (PACKED_SIZE_LIMIT - 1)         /* this value: look into the table of huge blocks */
 
 enum { FETCH_TAGS = 24, FETCH_BLOCK = 12, FETCH_ROW = 16, MANY_BLOCKS = 1 << 15 };
 
+/* Touched as far as it is used; a short session costs next to nothing. */
+static void *pages(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? must(NULL) : p;
+}
+
 void books_init(struct model *m)
 {
 	struct journal *j = &m->journal;
 
-	j->entry = must(malloc(JOURNAL_ENTRIES * sizeof(*j->entry)));
-	j->step = must(malloc(SLICE_ENTRIES * sizeof(*j->step)));
-	j->ticks = must(malloc(SLICE_ENTRIES * sizeof(*j->ticks)));
+	j->entry = pages(JOURNAL_ENTRIES * sizeof(*j->entry));
+	j->step = pages(SLICE_ENTRIES * sizeof(*j->step));
+	j->ticks = pages(SLICE_ENTRIES * sizeof(*j->ticks));
 }
 
 void books_release(struct model *m)
 {
-	free(m->journal.entry);
-	free(m->journal.step);
-	free(m->journal.ticks);
+	struct journal *j = &m->journal;
+
+	munmap(j->entry, JOURNAL_ENTRIES * sizeof(*j->entry));
+	munmap(j->step, SLICE_ENTRIES * sizeof(*j->step));
+	munmap(j->ticks, SLICE_ENTRIES * sizeof(*j->ticks));
 }
 
 /* ---- peaks --------------------------------------------------------------------------- */

@@ -10,14 +10,13 @@
 #include "array.h"
 #include "sort.h"
 #include <errno.h>
-#include <sys/mman.h>
 
 enum {
 	WINDOW_RECORDS = 8192,                 /* keys and records stay in the L2 cache */
 	WINDOW_MAX = 1 << KEY_INDEX_BITS,
 	WINDOW_CHUNKS = WINDOW_RECORDS / CHUNK_ROOM,
 	IMAGES_MAX = 1 << (64 - REC_IMAGE_SHIFT),
-	SLAB_CHUNKS = 64,
+	SLAB_CHUNKS = 16,
 };
 
 #define WINDOW_TICKS (1ull << 42)
