@@ -55,7 +55,7 @@ HOOKED void *malloc(size_t size)
 		return pass_malloc(size);
 	p = REAL(malloc)(size);
 	if (likely(p))
-		note_alloc(v, p, size, CALLER());
+		note_alloc_inline(v, p, size, CALLER());
 	context_leave(v);
 	return p;
 }

@@ -10,7 +10,7 @@
 #include "guest.h"
 
 enum rule_kind {
-	RULE_NONE,                  /* no CFI, or it needs an expression: libunwind's work */
+	RULE_NONE,                  /* no CFI, or it needs an expression */
 	RULE_SP,                    /* CFA = rsp + offset */
 	RULE_BP,                    /* CFA = rbp + offset */
 	RULE_DRAP,                  /* CFA = *(rbp + offset), rbp saved at *rbp: over-aligned frames */

@@ -220,7 +220,7 @@ __attribute__((constructor)) static void start(void)
 	if (!v.context)
 		return;
 	session_set_environment();
-	if (guest.stacks >= STACKS_FULL)
+	if (guest.stacks == STACKS_CHECKED)
 		unwind_start();
 	context_leave(v);
 	notice_own_malloc();

@@ -132,10 +132,11 @@ struct walker {
 	bool bp_checked;                /* bp is among the slots already */
 	bool uses_bp;                   /* ... or has to be compared itself */
 	bool foreign;                   /* not on the thread's own stack: nothing may be cached */
+	bool guessed;                   /* went through code without CFI: not cached either */
 	int joined;                     /* slot of the last stack where it was joined; -1: not */
 };
 
-enum outcome { WALK_DONE, WALK_STEP, WALK_HARD, WALK_CUT };
+enum outcome { WALK_DONE, WALK_STEP, WALK_CUT };
 
 /* The stack of a fiber or a signal stack ends somewhere unknown: ask the kernel, page by page. */
 static __attribute__((noinline)) bool probe(struct walker *k, u64 at)
@@ -210,6 +211,32 @@ static enum outcome step_signal(struct walker *k)
 	return WALK_STEP;
 }
 
+/*
+ * JIT code mostly, or hand-written assembler. If it keeps a frame pointer, the chain goes on where that leads; a guess
+ * that cannot be right ends the walk. ld.so's entry, which calls constructors, has no CFI and is the end all the same.
+ */
+static __attribute__((noinline)) enum outcome step_without_cfi(struct walker *k)
+{
+	struct dl_find_object object;
+	u64 pc;
+
+	if (k->sp + 64 >= k->c->stack_begin && !k->foreign)
+		return WALK_DONE;
+	if (k->bp < k->sp || !readable(k, k->bp) || !readable(k, k->bp + 8))
+		return WALK_CUT;
+	pc = *(const u64 *)(k->bp + 8);
+	if (_dl_find_object((void *)(pc - 1), &object) != 0 && *(const u64 *)k->bp <= k->bp)
+		return WALK_CUT;        /* neither known code nor the next link of a chain */
+	k->guessed = true;
+	k->sp = k->bp + 16;
+	k->pc = pc;
+	k->frame = (int)k->w->slots;
+	push(k, k->bp + 8, pc, UNCHAINED);
+	load_bp(k, k->bp);
+	k->bp_since = k->frame;
+	return WALK_STEP;
+}
+
 static inline enum outcome step(struct walker *k)
 {
 	struct rule rule = cfi_rule(k->pc);
@@ -235,8 +262,8 @@ static inline enum outcome step(struct walker *k)
 		return WALK_DONE;
 	case RULE_SIGNAL:
 		return step_signal(k);
-	default:                        /* ld.so's entry, which calls constructors, has no CFI: it is the end all the same */
-		return k->sp + 64 >= k->c->stack_begin && !k->foreign ? WALK_DONE : WALK_HARD;
+	default:
+		return step_without_cfi(k);
 	}
 	if (cfa <= k->sp || !readable(k, cfa - 8))
 		return WALK_CUT;
@@ -267,7 +294,6 @@ struct last_stack {
 	u32 i, tries;
 };
 
-enum { UNWIND_STACK = 64 << 10 };       /* what libunwind may need of the program's stack */
 enum { JOIN_TRIES = 12 };       /* a stack that is shifted as a whole never joins: do not look for ever */
 
 static void seek(struct last_stack *l, u64 slot)
@@ -425,39 +451,6 @@ static void keep(struct walker *k, struct caller at, u32 node, struct stack_entr
 	set[0] = s->last = e;
 }
 
-/* ---- when rules do not do ------------------------------------------------------------- */
-
-/* libunwind's frames, as a walk that consists of return addresses only. */
-static u32 name_unwound(struct walker *k, struct caller at, u32 frames)
-{
-	struct stack_walk *w = k->w;
-
-	w->slots = frames - 1;
-	for (u32 i = 0; i < w->slots; i++) {
-		w->value[i] = w->needs_bp[i + 1];
-		w->chain[i] = UNCHAINED;
-	}
-	k->joined = -1;
-	return name_walk(k, at);
-}
-
-/* What was walked before the rules ended, if libunwind cannot do better. */
-static u32 hard_stack(struct walker *k, struct caller at)
-{
-	u64 *pc = k->w->needs_bp;       /* not wanted any more, and large enough */
-	struct context *c = k->c;
-	u32 n, frames = 1;
-
-	c->slot->head.hard_stacks++;
-	for (u32 i = 0; i < k->w->slots; i++)
-		frames += k->w->chain[i] != 0;
-	n = k->foreign || at.sp - c->stack_low < UNWIND_STACK ? 0 : unwind_stack(at, pc, STACK_DEPTH);
-	if (n > frames)
-		return name_unwound(k, at, n);
-	c->slot->head.lost_stacks++;
-	return name_walk(k, at);
-}
-
 /* ---- in --------------------------------------------------------------------------------*/
 
 u32 stack_miss(struct context *c, struct caller at, u64 t, struct stack_entry *set)
@@ -477,12 +470,12 @@ u32 stack_miss(struct context *c, struct caller at, u64 t, struct stack_entry *s
 	}
 	o = walk(&k);
 	modules_announce(c, t);
-	if (o == WALK_HARD)
-		return hard_stack(&k, at);
 	if (o == WALK_CUT)
 		c->slot->head.lost_stacks++;
+	if (k.guessed)
+		c->slot->head.hard_stacks++;
 	node = name_walk(&k, at);
-	if (!k.foreign && k.w->slots)
+	if (!k.foreign && !k.guessed && k.w->slots)
 		keep(&k, at, node, set);
 	return node;
 }

@@ -1,8 +1,7 @@
 /*
  * stack.h - the number of the stack a hook was called from.
  *
- * Three levels: a hit in the context's cache (0.4 ns a frame, inline here), a walk by CFI rules (stack.c,
- * cfi.c), and libunwind for what the rules cannot say (unwind.c).
+ * Two levels: a hit in the context's cache (0.4 ns a frame, inline here), and a walk by CFI rules (stack.c, cfi.c).
  */
 #ifndef STACK_H
 #define STACK_H
@@ -35,7 +34,7 @@ static inline struct stack_entry *stack_set(struct context *c, struct caller at)
 	return c->stacks.entry[h >> 56];
 }
 
-static inline bool stack_unchanged(struct stack_cache *s, const struct stack_entry *e, u64 sp)
+static inline __attribute__((always_inline)) bool stack_unchanged(struct stack_cache *s, const struct stack_entry *e, u64 sp)
 {
 	const u32 *offset = stack_offsets(s, e);
 	const u64 *value = stack_values(s, e);
@@ -48,7 +47,7 @@ static inline bool stack_unchanged(struct stack_cache *s, const struct stack_ent
 	return true;
 }
 
-static inline u32 stack_lookup(struct context *c, struct caller at, u64 t)
+static inline __attribute__((always_inline)) u32 stack_lookup(struct context *c, struct caller at, u64 t)
 {
 	struct stack_cache *s = &c->stacks;
 	struct stack_entry *set;
@@ -70,7 +69,7 @@ static inline u32 stack_lookup(struct context *c, struct caller at, u64 t)
 
 /* t is the stamp of the record that the stack is for: what has to be said before it must not be older than the collector
  * expects, nor newer than the record. */
-static inline u32 stack_here(struct context *c, struct caller at, u64 t)
+static inline __attribute__((always_inline)) u32 stack_here(struct context *c, struct caller at, u64 t)
 {
 	return likely(guest.stacks == STACKS_FULL) ? stack_lookup(c, at, t) : stack_other(c, at, t);
 }

@@ -1,8 +1,10 @@
 /*
- * unwind.c - libunwind, opened privately.
+ * unwind.c - libunwind, opened privately, to check our own walk against (control.check_stacks).
  *
  * It must not be linked: libunwind.so defines _Unwind_* too, and in the program's global scope it would take
- * over the program's C++ exceptions. RTLD_LOCAL keeps it to ourselves.
+ * over the program's C++ exceptions. RTLD_LOCAL keeps it to ourselves. Outside of tests it is not opened at all: it
+ * keeps two descriptors of its own in the program (a pipe to test addresses with), and what it can do beyond our
+ * rules, following frame pointers through code without CFI, stack.c does too.
  */
 #define UNW_LOCAL_ONLY
 #include "unwind.h"

@@ -139,7 +139,7 @@ struct slot_head {
 	u64 sent;                   /* chunks below this number went through the pipe (or were dropped) */
 	u64 lost;                   /* records dropped by this slot so far */
 	u64 lost_stacks;            /* stacks cut short or not taken */
-	u64 hard_stacks;            /* stacks that libunwind had to walk */
+	u64 hard_stacks;            /* stacks that went through code without CFI, by frame pointer */
 	u64 stack_misses;           /* stacks that were not in the cache */
 	u64 waited_ticks;           /* spent waiting for a full pipe */
 	u64 unused[7];
