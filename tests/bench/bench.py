@@ -38,6 +38,7 @@ class Bench:
         self.python = os.path.join(virtual_environment(), "bin", "python")
         self.rows, self.bars = [], []
         self.number = 0
+        self.load = os.getloadavg()[0]
 
     # ---- ways to run a program: each returns (seconds, stdout, summary or None) -------------------
 
@@ -357,7 +358,7 @@ def machine():
 
 
 def show(bench):
-    print(f"\n{machine()}\n")
+    print(f"\n{machine()}, load {bench.load:.2f} before the run" + (": NOT QUIET, times mean little" if bench.load > 0.7 else "") + "\n")
     print(f"{'':42} {'':9}" + "".join(f"{name:>22}" for name in COLUMNS))
     for name, unit, medians in bench.rows:
         cells = []
