@@ -108,16 +108,6 @@ def unfinished(box):
     same("marks", wrong, [])
 
 
-@case("rules: builds without a warning, gcc and clang")
-def warnings(box):
-    for compiler in ("gcc", "clang"):
-        build = box.file(f"b-{compiler}")
-        done = box.native(["meson", "setup", build, ROOT, "-Dwerror=true"], {"CC": compiler}, timeout=120)
-        same(f"{compiler}: {done.stdout[-500:]}", done.status, 0)
-        done = box.native(["ninja", "-C", build], timeout=300)
-        same(f"{compiler}: {done.stdout[-1500:]}", done.status, 0)
-
-
 @case("rules: scripts/setup does nothing the second time")
 def setup_twice(box):
     run = box.native([os.path.join(ROOT, "scripts", "setup"), "--tests"])

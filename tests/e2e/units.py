@@ -37,15 +37,18 @@ def add_unit(test):
         run_unit(box, box.tools.build, test)
 
 
-@case("unit: all again under AddressSanitizer and UBSan")
+@case("unit: all again by clang, no warnings, AddressSanitizer and UBSan")
 def sanitized(box):
     build = box.file("b")
-    done = box.native(["meson", "setup", build, ROOT, "-Db_sanitize=address,undefined", "-Db_lundef=false"], timeout=120)
+    settings = {"CC": "clang", "CXX": "clang++", "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1"}
+    done = box.native(["meson", "setup", build, ROOT, "-Dwerror=true", "-Db_sanitize=address,undefined", "-Db_lundef=false"], settings, timeout=120)
     same(f"meson: {done.stdout[-500:]}", done.status, 0)
+    done = box.native(["ninja", "-C", build], settings, timeout=600)
+    same(f"ninja: {done.stdout[-1500:]}", done.status, 0)
     tests = [test for test in unit_tests(build) if test["cmd"][0].startswith(os.path.join(build, "tests"))]
     build_tests(box, build, tests)
     for test in tests:
-        run_unit(box, build, {**test, "env": {**test["env"], "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1"}})
+        run_unit(box, build, {**test, "env": {**test["env"], **settings}})
 
 
 @case(f"fuzz: reader and model, {FUZZ_SECONDS} s", alone=False)

@@ -217,10 +217,10 @@ print(os.getpgid(0) == os.getpgid(os.getpid()))
     same("stdout", run.stdout, "no children\nTrue\n")
 
 
-@case("ways: installed, any prefix and DESTDIR")
+@case("ways: installed, any prefix and DESTDIR; no warnings")
 def installed(box):
     build = os.path.join(box.path, "b")
-    done = box.native(["meson", "setup", build, ROOT, "--prefix=/opt/somewhere", "--libdir=lib64"], timeout=120)
+    done = box.native(["meson", "setup", build, ROOT, "-Dwerror=true", "--prefix=/opt/somewhere", "--libdir=lib64"], timeout=120)
     same(f"meson: {done.stdout[-500:]}", done.status, 0)
     done = box.native(["meson", "install", "-C", build, "--destdir", box.file("dest")], timeout=300)
     same(f"install: {done.stdout[-800:]} {done.stderr[-500:]}", done.status, 0)
