@@ -171,7 +171,7 @@ def terminal(box):
     trace = box.new_trace()
     code = "import time\nfor i in range(30): x = bytearray(1 << 20); time.sleep(0.05)"
     process = subprocess.Popen([box.tools.mlprof, "run", "-o", trace, "--", PYTHON, "-c", code], stdin=side, stdout=side, stderr=side,
-                               cwd=box.path, preexec_fn=lambda: (os.setsid(), __import__("fcntl").ioctl(0, 0x540e, 0)))
+                               cwd=box.path, env={**os.environ, "TERM": "xterm"}, preexec_fn=lambda: (os.setsid(), __import__("fcntl").ioctl(0, 0x540e, 0)))
     os.close(side)
     shown = b""
     end = time.monotonic() + 20

@@ -16,9 +16,11 @@ static int deep(int depth)
 	return deep(depth - 1) + text.size();
 }
 
+static int times = 3000;
+
 static void rounds(int *caught)
 {
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < times; i++) {
 		try {
 			deep(i % 40);
 		} catch (const std::runtime_error &e) {
@@ -27,12 +29,14 @@ static void rounds(int *caught)
 	}
 }
 
-int main()
+int main(int argc, char **)
 {
+	bool few = argc > 1;
 	int caught[4] = {};
 	std::vector<std::thread> threads;
 	volatile size_t huge = ~size_t(0) / 4;
 
+	times = few ? 100 : times;
 	for (int &c : caught)
 		threads.emplace_back(rounds, &c);
 	for (auto &t : threads)
@@ -45,5 +49,7 @@ int main()
 	}
 	printf("%d\n", new (std::nothrow) char[huge] == nullptr);
 	fflush(stdout);
-	throw std::logic_error("the end");
+	if (!few)
+		throw std::logic_error("the end");
+	return 0;
 }
