@@ -402,6 +402,12 @@ struct stream *merge_push(struct merge *m, union chunk *c)
 
 static const bool frees_first[EVENT_TYPES] = { [EVENT_unmap] = true, [EVENT_gone] = true };
 
+/* A free right after an alloc makes that one temporary; other events may lie between, these may not. */
+static const bool between[EVENT_TYPES] = {
+	[EVENT_map] = true, [EVENT_unmap] = true, [EVENT_protect] = true, [EVENT_remap] = true, [EVENT_gone] = true,
+	[EVENT_thread] = true,
+};
+
 /* An event that is a block's birth or death becomes what it is; all else stays an event. */
 static struct extra extra_of_event(struct stream *s, struct event e)
 {
@@ -521,7 +527,10 @@ static bool decode_rare(struct cursor *c, const union chunk *chunk, u64 w)
 		x.size = body >> NODE_BITS;
 	}
 	s->tie = class | (s->tie & (t == s->ticks));
-	s->last_alloc = x.kind == EXTRA_ALLOC || x.kind == EXTRA_ENTER ? x.addr : 0;
+	if (x.kind == EXTRA_ALLOC || x.kind == EXTRA_ENTER)
+		s->last_alloc = x.addr;
+	else if (x.kind != EXTRA_EVENT || between[x.event.type])
+		s->last_alloc = 0;
 	put(c, t, REC_EXTRA, add_extra(c->m, x), s->tie);
 	s->ticks = t;
 	s->down = down;
