@@ -19,6 +19,7 @@
 
 enum {
 	PATIENCE_MS = 1000,
+	PATIENCE_LOOKS = 100,
 	LAG_MS = 15,                    /* a thread that was silent for so long and holds the others back is looked at */
 	STORE_US = 200,                 /* a stamp may be taken that long before `busy` is seen */
 	LOOK_AHEAD = 3,                 /* slots that may lie unused between used ones */
@@ -69,13 +70,26 @@ static struct watch *watch_of(const struct stream *s)
 	return w && !w->over ? w : NULL;
 }
 
-/* A thread that was stopped or ended inside a record does not hold the others back for ever. */
+/*
+ * A thread that was stopped or ended inside a record does not hold the others back for ever. What counts is how often we
+ * have found it so, besides the time: if we were stopped ourselves, time has passed in which nobody could be heard.
+ */
 static void look_at(struct recording *r, struct watch *w, struct stream *s, u64 now)
 {
-	u64 at_rest = now - STORE_US * r->ticks_per_ms / 1000, patience = PATIENCE_MS * r->ticks_per_ms;
+	u64 at_rest = now - STORE_US * r->ticks_per_ms / 1000;
 
-	if (!peek(r, w, s->key.slot))
-		at_rest = now - patience;
+	if (peek(r, w, s->key.slot)) {
+		s->stuck_looks = 0;
+	} else {
+		if (!s->stuck_looks++ || s->stuck_last != s->last) {
+			s->stuck_looks = 1;
+			s->stuck_since = now;
+			s->stuck_last = s->last;
+		}
+		if (s->stuck_looks < PATIENCE_LOOKS || now - s->stuck_since < PATIENCE_MS * r->ticks_per_ms)
+			return;
+		at_rest = s->stuck_since;
+	}
 	if (s->bound < at_rest)
 		s->bound = at_rest;
 }

@@ -85,6 +85,8 @@ struct stream {
 	struct held_block held;
 	/* for whoever feeds us */
 	u64 bound;
+	u64 stuck_since, stuck_last;    /* for the live reader: found inside a record since, and with nothing new since */
+	u32 stuck_looks;
 
 	UT_hash_handle hh;
 };
