@@ -2,6 +2,7 @@
 
 Comments "frame: NAME" in a workload's source mark the lines that must be found, the innermost first.
 """
+import glob
 import os
 import re
 import sysconfig
@@ -49,6 +50,15 @@ def extension(box):
     look("workloads/name_ext.c", run)
     modules = [f["module"] for f in run.summary["peak"]["by_stack"][0]["frames"]]
     check(f"modules: {modules}", any("python3" in m for m in modules))
+
+
+@case("names: code made at run time")
+def jit(box):
+    run = box.run([box.compile("workloads/name_jit.c")])
+    names = [frame["function"] for frame in run.summary["peak"]["by_stack"][0]["frames"]]
+    for path in glob.glob(f"/tmp/perf-{run.summary['processes'][0]['pid']}.map"):
+        os.unlink(path)
+    check(f"frames: {names}", ["allocate", "jit_matmul_f32", "main"] == [n for n in names if n in ("allocate", "jit_matmul_f32", "main")])
 
 
 @case("names: stripped code gets its module and dynamic symbols")

@@ -45,6 +45,13 @@ workload("mapped files and shared memory", "files.c", "{box}/weights.bin")
 workload("brk", "brk.c")
 
 
+@case("truth: C++ new and delete")
+def cxx(box):
+    program = box.compile("workloads/cxx_books.cc")
+    base = box.run([program, "dry"])
+    box.check_expected(box.run([program]), base)
+
+
 @case("truth: tree of processes")
 def tree(box):
     run = box.run([box.compile("workloads/tree.c")])

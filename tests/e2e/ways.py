@@ -55,6 +55,7 @@ def said(box):
     same("stdout", loud.stdout, "")
     check("no summary on stderr", "weights_load" in loud.stderr)
     check("the text file is not what was said", loud.text.strip() and loud.text.strip().splitlines()[0] in loud.stderr)
+    check("a status line without a terminal", "\r" not in loud.stderr and "\x1b" not in loud.stderr)
     same("--quiet", box.run(words).stderr, "")
     spoken = box.run(words, "--json", quiet=False)
     check("--json", json.loads(spoken.stdout)["peak"]["bytes"] == spoken.summary["peak"]["bytes"])
@@ -117,6 +118,18 @@ def refused(box):
         run = box.run([program], quiet=False)
         check(f"{name}: no word of it: {run.stderr}", name in run.stderr.lower() or "sanitizer" in run.stderr.lower())
         same(f"{name}: lines", len(run.stderr.strip().splitlines()), 1)
+    with open("/bin/true", "rb") as file:
+        image = bytearray(file.read())
+    image[18:20] = (183 if image[18] == 62 else 62).to_bytes(2, "little")      # e_machine: another one
+    with open(box.file("foreign"), "wb") as file:
+        file.write(image)
+    os.chmod(box.file("foreign"), 0o755)
+    run = box.run([box.file("foreign")], quiet=False)
+    check(f"other architecture: {run.status} {run.stderr}", run.status == 126 and len(run.stderr.strip().splitlines()) == 1)
+    if os.getuid() == 0:
+        from hostile import set_user_id
+        run = box.run([set_user_id(box)], quiet=False)
+        check(f"set-user-id: {run.stderr}", "set-user-id" in run.stderr.lower() or "setuid" in run.stderr.lower())
     plain = box.file("noscript", "just text\n")
     os.chmod(plain, 0o755)
     same("neither ELF nor script", box.run([plain]).status, 126)

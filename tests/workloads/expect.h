@@ -55,12 +55,12 @@ static inline void books_free(struct books *b, size_t size)
 }
 
 /* A realloc changes the bytes in one step. */
-static inline void books_realloc(struct books *b, size_t old, size_t new)
+static inline void books_realloc(struct books *b, size_t before, size_t after)
 {
 	b->allocs++;
 	b->frees++;
-	b->allocated += new;
-	b->live += (long long)new - (long long)old;
+	b->allocated += after;
+	b->live += (long long)after - (long long)before;
 	if (b->live > b->peak)
 		b->peak = b->live;
 }
