@@ -2,7 +2,7 @@
  * intake.c - the pipe: bytes become chunks; chunks go to the raw file and to the merge.
  */
 #include "recording.h"
-#include "read/array.h"
+#include "util/array.h"
 #include <errno.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -26,9 +26,9 @@ static void push_own(struct recording *r, const union chunk *c)
 
 	if (r->own_pushed == c->head.used)
 		return;
-	copy = merge_chunk(r->merge);
+	copy = merge_chunk(r->feed.merge);
 	*copy = *c;
-	merge_push(r->merge, copy);
+	merge_push(r->feed.merge, copy);
 	r->own_pushed = c->head.used;
 }
 
@@ -56,15 +56,15 @@ void intake_chunk(struct recording *r, union chunk *c)
 		c->head.magic = 0;
 	push_own(r, &r->own.chunk);
 	keep_own(r, &r->own.chunk);
-	raw_put(&r->raw, c, merge_reached(r->merge));
-	s = merge_push(r->merge, c);
+	raw_put(&r->raw, c, merge_reached(r->feed.merge));
+	s = merge_push(r->feed.merge, c);
 	if (s && !s->image->feeder)
 		watch_image(r, s->image);
 }
 
 static void take_copy(struct recording *r, const void *bytes)
 {
-	union chunk *c = merge_chunk(r->merge);
+	union chunk *c = merge_chunk(r->feed.merge);
 
 	memcpy(c, bytes, sizeof(*c));
 	intake_chunk(r, c);
@@ -119,7 +119,7 @@ static void take_block(struct recording *r, union chunk *c, size_t n)
 		return;
 	}
 	put_together(r, (const char *)c, n);
-	merge_unread(r->merge, c);
+	merge_unread(r->feed.merge, c);
 }
 
 /* Returns bytes read. */
@@ -132,7 +132,7 @@ static size_t drain_batch(struct recording *r)
 	int i;
 
 	for (i = 0; i < BATCH; i++) {
-		c[i] = merge_chunk(r->merge);
+		c[i] = merge_chunk(r->feed.merge);
 		v[i] = (struct iovec) { c[i], sizeof(*c[i]) };
 	}
 	n = readv(r->pipe_fd, v, BATCH);
@@ -143,7 +143,7 @@ static size_t drain_batch(struct recording *r)
 		if (left)
 			take_block(r, c[i], left < CHUNK_BYTES ? left : CHUNK_BYTES);
 		else
-			merge_unread(r->merge, c[i]);
+			merge_unread(r->feed.merge, c[i]);
 	}
 	return (size_t)n;
 }

@@ -2,7 +2,7 @@
  * record.c - a live recording: its directory, its turns, its end.
  */
 #include "recording.h"
-#include "read/array.h"
+#include "util/array.h"
 #include "read/proc.h"
 #include "read/tick.h"
 #include <dirent.h>
@@ -205,8 +205,7 @@ int recording_open(struct recording **to, const struct recording_setup *s, char 
 		error = fail(error, why, why_size, "cannot set up", r->dir);
 	else if ((error = -raw_open(&r->raw, s->raw)))
 		error = fail(error, why, why_size, "cannot write", s->raw);
-	r->session = session_new(s->listener);
-	r->merge = session_merge(r->session);
+	r->feed = feed_new(s->listener);
 	if (error) {
 		recording_free(r);
 		return error;
@@ -271,13 +270,13 @@ static void advance(struct recording *r, u64 drained)
 	intake_own(r);
 	if (before > r->clock_ticks)
 		before = r->clock_ticks;
-	merge_advance(r->merge, bound < before ? bound : before);
-	if (merge_pending_bytes(r->merge) < HELD_MAX)
+	merge_advance(r->feed.merge, bound < before ? bound : before);
+	if (merge_pending_bytes(r->feed.merge) < HELD_MAX)
 		return;
 	/* Somebody holds back more than we are willing to keep: go on without, and count what comes late. */
-	merge_advance(r->merge, r->clock_ticks);
-	if (merge_pending_bytes(r->merge) >= HELD_MAX)
-		merge_advance(r->merge, TICKS_MAX);
+	merge_advance(r->feed.merge, r->clock_ticks);
+	if (merge_pending_bytes(r->feed.merge) >= HELD_MAX)
+		merge_advance(r->feed.merge, TICKS_MAX);
 }
 
 static int rest(struct recording *r, u32 taken)
@@ -289,9 +288,9 @@ static int rest(struct recording *r, u32 taken)
 		return 0;
 	r->quiet_turns = taken ? 0 : r->quiet_turns + 1;
 	if (r->quiet_turns < QUIET_TURNS) {
-		if (taken || merge_pending_bytes(r->merge))
+		if (taken || merge_pending_bytes(r->feed.merge))
 			nanosleep(&pause, NULL);
-		return taken || merge_pending_bytes(r->merge) ? 0 : 1;
+		return taken || merge_pending_bytes(r->feed.merge) ? 0 : 1;
 	}
 	due = r->sample_due_ns > now ? (r->sample_due_ns - now) / 1000000 + 1 : 1;
 	return !r->sample_ms || due > 100 ? 100 : (int)due;
@@ -352,11 +351,11 @@ bool recording_main_exiting(const struct recording *asked)
 
 struct recording_now recording_now(const struct recording *r)
 {
-	const struct session *s = r->session;
+	const struct session *s = r->feed.session;
 
 	return (struct recording_now) {
 		.elapsed_ns = tick_monotonic_ns() - r->start_ns,
-		.live = s->total.now, .peak = s->total.peak, .events = merge_counts(r->merge).records,
+		.live = s->total.now, .peak = s->total.peak, .events = merge_counts(r->feed.merge).records,
 	};
 }
 
@@ -367,7 +366,7 @@ struct session *recording_end(struct recording *r)
 	struct watch *w;
 
 	if (r->ended)
-		return r->session;
+		return r->feed.session;
 	r->ended = true;
 	__atomic_store_n(&r->control->state, SESSION_CLOSED, __ATOMIC_RELEASE);
 	while (intake_drain(r, TURN_CHUNKS) >= TURN_CHUNKS)
@@ -378,8 +377,8 @@ struct session *recording_end(struct recording *r)
 	say_clock(r);
 	intake_own(r);
 	raw_put(&r->raw, &r->own.chunk, 0);
-	session_end(r->session);
-	return r->session;
+	feed_end(&r->feed);
+	return r->feed.session;
 }
 
 void recording_done(struct recording *r)
@@ -419,6 +418,6 @@ void recording_free(struct recording *r)
 	close_if_open(r->dir_fd);
 	if (r->control)
 		munmap(r->control, sizeof(*r->control));
-	session_free(r->session);
+	feed_free(&r->feed);
 	free(r);
 }

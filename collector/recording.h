@@ -8,7 +8,7 @@
 #ifndef RECORDING_H
 #define RECORDING_H
 
-#include "model/intake.h"
+#include "read/feed.h"
 #include "read/own.h"
 #include "read/raw.h"
 #include "read/ring.h"
@@ -39,8 +39,7 @@ struct recording {
 	struct control *control;
 	u32 tick_kind;
 	u64 ticks_per_ms;
-	struct session *session;
-	struct merge *merge;
+	struct feed feed;
 	bool ended;
 
 	struct own own;

@@ -7,7 +7,7 @@
  * we do not know yet has recorded nothing: its first chunk is sent before it does.
  */
 #include "recording.h"
-#include "read/array.h"
+#include "util/array.h"
 #include "read/proc.h"
 #include <errno.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ enum {
 /* Takes what a slot has not sent. True: nothing is missing and its thread is not in the middle of a record. */
 static bool peek(struct recording *r, struct watch *w, u32 slot)
 {
-	struct stream *s = merge_find(r->merge, w->pid, w->born, slot);
+	struct stream *s = merge_find(r->feed.merge, w->pid, w->born, slot);
 	struct slot_head before, after;
 	u64 seq;
 
@@ -39,16 +39,16 @@ static bool peek(struct recording *r, struct watch *w, u32 slot)
 		return true;            /* nothing is there, or nothing can be known: what comes late will be counted */
 	if (before.sent && (!s || !s->any || before.sent > s->seen)) {
 		intake_drain(r, PIPE_CHUNKS);
-		s = merge_find(r->merge, w->pid, w->born, slot);
+		s = merge_find(r->feed.merge, w->pid, w->born, slot);
 	}
 	seq = s && s->any && s->seen > before.sent ? s->seen : before.sent;
 	if (before.seq - seq >= RING_CHUNKS)
 		return false;
 	for (; seq <= before.seq; seq++) {
-		union chunk *c = merge_chunk(r->merge);
+		union chunk *c = merge_chunk(r->feed.merge);
 
 		if (!ring_chunk(&w->ring, slot, seq, c)) {
-			merge_unread(r->merge, c);
+			merge_unread(r->feed.merge, c);
 			return false;
 		}
 		intake_chunk(r, c);
@@ -101,7 +101,7 @@ u64 watch_bound(struct recording *r, u64 now)
 	struct stream *s;
 	struct watch *w;
 
-	for (s = merge_streams(r->merge); s; s = s->hh.next) {
+	for (s = merge_streams(r->feed.merge); s; s = s->hh.next) {
 		w = watch_of(s);
 		if (!w)
 			continue;
@@ -229,7 +229,7 @@ static void take_slot_counts(struct recording *r, struct watch *w)
 	u32 i, slots = slots_of(w);
 
 	for (i = 0; i < slots; i++) {
-		struct stream *s = merge_find(r->merge, w->pid, w->born, i);
+		struct stream *s = merge_find(r->feed.merge, w->pid, w->born, i);
 		u64 said = s ? s->lost : 0;
 
 		if (!ring_slot(&w->ring, i, &h))

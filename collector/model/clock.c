@@ -2,7 +2,7 @@
  * clock.c - see clock.h. Before the first pair and after the last, the nearest line goes on.
  */
 #include "clock.h"
-#include "../read/array.h"
+#include "../util/array.h"
 
 void clock_add(struct clock *c, u64 ticks, u64 ns)
 {

@@ -2,7 +2,7 @@
  * curve.c - the current bucket of every curve, and what is left of it.
  */
 #include "curve.h"
-#include "../read/array.h"
+#include "../util/array.h"
 
 enum { BUCKETS = 10000 };
 

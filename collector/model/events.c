@@ -274,15 +274,14 @@ void event_take(struct model *m, struct image *image, struct stream *s, const st
 }
 
 /* What must be known before any record is looked at: the clocks above all. */
-void event_early(void *to, const struct event *e)
+void session_early(void *session, const struct event *e)
 {
-	struct model *m = to;
+	struct model *m = session;
 
 	switch (e->type) {
 	case EVENT_session:
 		m->s.head = *EVENT_BODY(e, session);
 		m->s.large = m->s.head.large;
-		merge_large(m->merge, m->s.large);
 		free(m->s.command);
 		m->s.command = event_text(e);
 		m->s.command_bytes = e->text_len;

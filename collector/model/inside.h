@@ -12,8 +12,7 @@
 #ifndef INSIDE_H
 #define INSIDE_H
 
-#include "../read/array.h"
-#include "../read/merge.h"
+#include "../util/array.h"
 #include "clock.h"
 #include "curve.h"
 #include "intake.h"
@@ -46,17 +45,6 @@ struct held {                           /* by a row, at a peak */
 struct mark {
 	u64 at;
 	bool settled;
-};
-
-struct node_key {
-	u64 pc;
-	u32 parent, epoch;
-};
-
-struct node_index {
-	struct node_key key;
-	u32 node;
-	UT_hash_handle hh;
 };
 
 struct huge_block {                     /* size of a block that does not fit beside its row */
@@ -101,7 +89,7 @@ struct proc {
 	u64 tree_peaks;                 /* ... with this number */
 
 	u32 node_room, thread_room, module_room, jit_room, pool_room;
-	struct node_index *node_index;
+	u32 *node_index, node_index_size;       /* node numbers by what they are */
 	struct thread_index *thread_index;
 	u32 *tree_pool;                 /* by pool: index into session.pools */
 	u32 tree_pool_room;
@@ -192,7 +180,6 @@ struct model {
 	struct pid_index *by_pid;
 	struct pool_index *by_pool;
 	struct pending *pending;
-	struct merge *merge;
 	u32 process_room, option_room, notice_room, pool_room;
 	u32 *chain;                     /* scratch: nodes to be named */
 	u32 chain_room;
@@ -264,6 +251,5 @@ void procs_release(struct model *m);
 
 /* events.c */
 void event_take(struct model *m, struct image *image, struct stream *s, const struct event *e);
-void event_early(void *to, const struct event *e);
 
 #endif

@@ -10,7 +10,7 @@
 #ifndef LIVE_H
 #define LIVE_H
 
-#include "../read/array.h"
+#include "../util/array.h"
 #include <stdbool.h>
 
 #ifdef __SSE2__

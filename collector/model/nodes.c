@@ -138,33 +138,55 @@ struct module *process_module(const struct process *p, u64 pc, u32 epoch)
 
 /* ---- nodes --------------------------------------------------------------------------- */
 
-static u32 new_node(struct proc *p, struct node_key key)
+/*
+ * Which node has this key? A dense table of node numbers, whose keys are the nodes themselves: programs have been seen
+ * with 280 thousand nodes made in 0.2 s, and a uthash handle for each cost 80 bytes and a quarter of our time.
+ */
+static u32 *index_slot(const struct proc *p, const struct node *key)
 {
-	struct process *q = &p->p;
+	u64 h = (key->pc ^ (u64)key->parent * 0xd6e8feb86659fd93ull ^ (u64)key->epoch << 32) * 0x9e3779b97f4a7c15ull;
+	u32 mask = p->node_index_size - 1, i = (u32)(h >> 32) & mask;
 
-	if (!q->nodes)                  /* node 0 is "no frame" */
-		q->nodes = 1;
-	ARRAY_ROOM(q->node, p->node_room, q->nodes + 1);
-	q->node[0] = (struct node) { 0 };
-	q->node[q->nodes] = (struct node) { key.pc, key.parent, key.epoch };
-	return q->nodes++;
+	for (; p->node_index[i]; i = (i + 1) & mask) {
+		const struct node *n = &p->p.node[p->node_index[i]];
+
+		if (n->pc == key->pc && n->parent == key->parent && n->epoch == key->epoch)
+			break;
+	}
+	return &p->node_index[i];
+}
+
+static void grow_index(struct proc *p)
+{
+	u32 i;
+
+	p->node_index_size = p->node_index_size ? p->node_index_size * 2 : 256;
+	free(p->node_index);
+	p->node_index = new_zeroed(p->node_index_size, sizeof(*p->node_index));
+	for (i = 1; i < p->p.nodes; i++)
+		*index_slot(p, &p->p.node[i]) = i;
 }
 
 static u32 intern(struct proc *p, u64 pc, u32 parent)
 {
-	struct node_key key = { pc, parent, epoch_of(p, pc) };
-	struct node_index *i;
+	struct node key = { pc, parent, epoch_of(p, pc) };
+	struct process *q = &p->p;
+	u32 *slot;
 
-	HASH_FIND(hh, p->node_index, &key, sizeof(key), i);
-	if (!i) {
-		if (p->p.nodes >= NODE_MASK)
+	if (!q->nodes)                  /* node 0 is "no frame" */
+		q->nodes = 1;
+	if (q->nodes * 2ull >= p->node_index_size)
+		grow_index(p);
+	slot = index_slot(p, &key);
+	if (!*slot) {
+		if (q->nodes >= NODE_MASK)
 			return 0;
-		i = new_zeroed(1, sizeof(*i));
-		i->key = key;
-		i->node = new_node(p, key);
-		HASH_ADD(hh, p->node_index, key, sizeof(i->key), i);
+		ARRAY_ROOM(q->node, p->node_room, q->nodes + 1);
+		q->node[0] = (struct node) { 0 };
+		q->node[q->nodes] = key;
+		*slot = q->nodes++;
 	}
-	return i->node;
+	return *slot;
 }
 
 /* Outer frames first, because a node's key holds its parent's number. */
@@ -222,12 +244,9 @@ u32 label_of(struct model *m, struct proc *p, struct stream *s, u32 number)
 
 void nodes_release(struct proc *p)
 {
-	struct node_index *i, *next;
-
-	HASH_ITER(hh, p->node_index, i, next) {
-		HASH_DEL(p->node_index, i);
-		free(i);
-	}
+	free(p->node_index);
+	p->node_index = NULL;
+	p->node_index_size = 0;
 	free(p->loaded);
 	p->loaded = NULL;
 	p->loads = p->loaded_room = 0;

@@ -2,7 +2,7 @@
  * ranges.c - a sorted array of ranges; neighbours of one mapping are kept as one.
  */
 #include "ranges.h"
-#include "../read/array.h"
+#include "../util/array.h"
 
 /* Index of the first range that ends after addr. */
 static u32 first_after(const struct ranges *r, u64 addr)

@@ -18,9 +18,9 @@ static void begin(struct model *m, u64 ticks)
 	curve_tell(&m->curves, &m->tree_curve, (struct point) { ticks, 0 });
 }
 
-static void take_window(void *to, const struct window *w)
+void session_window(void *session, const struct window *w)
 {
-	struct model *m = to;
+	struct model *m = session;
 	u64 last = w->base + (w->key[w->count - 1] >> KEY_TIME_SHIFT);
 
 	if (!m->begun)
@@ -38,14 +38,8 @@ struct session *session_new(const struct listener *listener)
 	m->curves.listener = &m->listener;
 	m->tree_curve.kind = CURVE_TOTAL;
 	m->mark.settled = true;
-	m->merge = merge_new((struct sink) { m, take_window, event_early });
 	books_init(m);
 	return &m->s;
-}
-
-struct merge *session_merge(struct session *s)
-{
-	return ((struct model *)s)->merge;
 }
 
 u64 session_ns(const struct session *s, u64 ticks)
@@ -89,24 +83,21 @@ static void join_tree_peak(struct model *m)
 	holders_sort(l);
 }
 
-static void take_counts(struct model *m)
+static void take_counts(struct model *m, struct intake_counts c)
 {
-	struct merge_counts c = merge_counts(m->merge);
-
 	m->s.events = c.records;
 	m->s.losses.records += c.lost;
 	m->s.losses.late += c.late;
 	m->s.losses.bad_chunks += c.bad_chunks;
 }
 
-void session_end(struct session *s)
+void session_end(struct session *s, struct intake_counts c)
 {
 	struct model *m = (struct model *)s;
 
 	if (m->ended)
 		return;
 	m->ended = true;
-	merge_advance(m->merge, UINT64_MAX);
 	if (!m->begun)
 		begin(m, 0);
 	curves_close(&m->curves, m->s.end);
@@ -117,7 +108,7 @@ void session_end(struct session *s)
 	spans_finish(m);
 	pools_finish(m);
 	add_up(m);
-	take_counts(m);
+	take_counts(m, c);
 }
 
 static void release_texts(struct text_list *l)
@@ -133,7 +124,6 @@ void session_free(struct session *s)
 
 	if (!m)
 		return;
-	merge_free(m->merge);
 	spans_release(m);
 	pools_release(m);
 	procs_release(m);

@@ -8,8 +8,7 @@
 #ifndef CHUNK_H
 #define CHUNK_H
 
-#include <mlprof/wire.h>
-#include <stdbool.h>
+#include "../model/window.h"
 
 #define TICKS_MAX (1ull << 62)
 
@@ -36,24 +35,6 @@ struct packed_shape {
 
 extern const struct shape shape_of[EVENT_TYPES];
 extern const struct packed_shape packed_of[8];
-
-/* An event, read in place: body holds the fields in the order of records.def. */
-struct event {
-	u64 ticks;
-	u32 type, text_len;
-	const u64 *body;
-	const char *text;
-};
-
-#define EVENT_BODY(e, name) ((const struct rec_##name *)(e)->body)
-
-/* How far into a chunk one has come, and what lay on the way. */
-struct extent {
-	u32 up, down;                   /* words */
-	u32 nodes, records;
-	u64 ticks;                      /* of the last record */
-	bool exits;                     /* an `exit` record was met */
-};
 
 /* 0 or -EINVAL. `to` is where the chunk ends. */
 int chunk_check(const union chunk *c, struct extent *to);

@@ -2,7 +2,7 @@
  * dump.c - `mlprof dump` and the format page. Both come from records.def: a new record needs nothing here.
  */
 #include "dump.h"
-#include "array.h"
+#include "../util/array.h"
 #include "replay.h"
 #include <ctype.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  * raw.c - see raw.h.
  */
 #include "raw.h"
-#include "array.h"
+#include "../util/array.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,29 +1,16 @@
 /*
  * replay.c - raw files: chunk after chunk, as they were taken.
- *
- * head.reserved of a chunk says how far the recording had advanced when it took that chunk; advancing as far
- * before pushing it again makes the same records late, so a replay is the same session. The collector's own
- * chunks have 0 there.
  */
 #include "replay.h"
-#include "../model/intake.h"
-#include "array.h"
+#include "../util/array.h"
 #include "dump.h"
+#include "feed.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 enum { BATCH = 64 };
-
-void replay_chunk(struct merge *m, union chunk *c)
-{
-	u64 reached = c->head.reserved;
-
-	if (c->head.pid && reached < TICKS_MAX && reached > merge_reached(m))
-		merge_advance(m, reached);
-	merge_push(m, c);
-}
 
 /* Whole chunks from fd; a torn last one (the recorder was killed) is left out. -1: errno says why. */
 static int read_chunks(int fd, union chunk *to, u32 most)
@@ -83,12 +70,12 @@ static i64 each_chunk(const char *path, void (*take)(void *to, const union chunk
 
 static void take(void *to, const union chunk *c, u64 number)
 {
-	struct merge *m = session_merge(to);
-	union chunk *copy = merge_chunk(m);
+	struct feed *f = to;
+	union chunk *copy = merge_chunk(f->merge);
 
 	(void)number;
 	*copy = *c;
-	replay_chunk(m, copy);
+	feed_replay(f, copy);
 }
 
 static int is_raw(const char *path, char *why, size_t why_size)
@@ -109,16 +96,18 @@ static int is_raw(const char *path, char *why, size_t why_size)
 
 struct session *replay_file(const char *path, const struct listener *listener, char *why, size_t why_size)
 {
-	struct session *s;
+	struct session *s = NULL;
+	struct feed f;
 
 	if (is_raw(path, why, why_size))
 		return NULL;
-	s = session_new(listener);
-	if (each_chunk(path, take, s, why, why_size) < 0) {
-		session_free(s);
-		return NULL;
+	f = feed_new(listener);
+	if (each_chunk(path, take, &f, why, why_size) >= 0) {
+		feed_end(&f);
+		s = f.session;
+		f.session = NULL;
 	}
-	session_end(s);
+	feed_free(&f);
 	return s;
 }
 

@@ -5,7 +5,7 @@
  * Where time is lumpy that would be slow, and pairs are merged instead.
  */
 #include "sort.h"
-#include "array.h"
+#include "../util/array.h"
 #include <stdbool.h>
 
 enum { FEW_RUNS = 4, LUMP = 48 };

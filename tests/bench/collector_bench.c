@@ -5,7 +5,7 @@
  *
  * Threads toggle random slots: an empty one gets a block, a full one loses it. With LIVE 0, blocks die at once.
  */
-#include "../../collector/model/intake.h"
+#include "../../collector/read/feed.h"
 #include "../unit/gen.h"
 #include <stdio.h>
 #include <time.h>
@@ -88,9 +88,8 @@ static u64 certain(const u64 *newest, u32 threads)
 	return least;
 }
 
-static void push_all(struct session *s, u32 threads)
+static void push_all(struct merge *m, u32 threads)
 {
-	struct merge *m = session_merge(s);
 	u64 newest[1024] = { 0 };
 	size_t i;
 
@@ -108,16 +107,17 @@ static void push_all(struct session *s, u32 threads)
 
 static void run_once(u32 threads)
 {
-	struct session *s = session_new(NULL);
+	struct feed f = feed_new(NULL);
+	const struct session *s = f.session;
 	double before = seconds(), after;
 
-	push_all(s, threads);
-	session_end(s);
+	push_all(f.merge, threads);
+	feed_end(&f);
 	after = seconds();
 	printf("%.1f ns/record  %llu records  peak %lld  live %llu blocks  late %llu unknown %llu\n",
 	       (after - before) * 1e9 / (double)s->events, (unsigned long long)s->events, (long long)s->total.peak,
 	       (unsigned long long)s->live_blocks, (unsigned long long)s->losses.late, (unsigned long long)s->losses.unknown_frees);
-	session_free(s);
+	feed_free(&f);
 }
 
 int main(int argc, char **argv)

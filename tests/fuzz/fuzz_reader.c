@@ -6,8 +6,8 @@
  * Without libFuzzer (FUZZ_ALONE), the files given as arguments are run once, and `--seeds DIR` and
  * `--dictionary` write what the fuzzer starts from.
  */
-#include "../../collector/model/intake.h"
-#include "../../collector/read/array.h"
+#include "../../collector/read/feed.h"
+#include "../../collector/util/array.h"
 #include <stdio.h>
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
@@ -76,18 +76,17 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	u64 sum = 0;
 	struct listener l = { .to = &sum, .point = look };
-	struct session *s = session_new(&l);
-	struct merge *m = session_merge(s);
-	union chunk *c = merge_chunk(m);
+	struct feed f = feed_new(&l);
+	union chunk *c = merge_chunk(f.merge);
 
 	while (next_chunk(&data, &size, c)) {
-		replay_chunk(m, c);
-		c = merge_chunk(m);
+		feed_replay(&f, c);
+		c = merge_chunk(f.merge);
 	}
-	merge_unread(m, c);
-	session_end(s);
-	walked += sum + walk(s);
-	session_free(s);
+	merge_unread(f.merge, c);
+	feed_end(&f);
+	walked += sum + walk(f.session);
+	feed_free(&f);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* test_curve.c - a curve is thinned, and keeps what matters. */
 #include "../../collector/model/curve.h"
-#include "../../collector/read/array.h"
+#include "../../collector/util/array.h"
 #include "gen.h"
 #include "tap.h"
 

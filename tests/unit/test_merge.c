@@ -1,6 +1,6 @@
 /* test_merge.c - many streams become one in time order, whatever way they came. */
 #include "../../collector/read/merge.h"
-#include "../../collector/read/array.h"
+#include "../../collector/util/array.h"
 #include "gen.h"
 #include "tap.h"
 
@@ -133,10 +133,10 @@ static u64 certain(u32 streams)
 }
 
 /* Chunks in any order that keeps each stream's own, with advances in between as far as is certain. */
-static struct merge_counts run(u32 streams, u64 seed, bool peeks)
+static struct intake_counts run(u32 streams, u64 seed, bool peeks)
 {
 	struct merge *m = new_merge();
-	struct merge_counts counts;
+	struct intake_counts counts;
 	u32 left = 0, j;
 
 	for (j = 0; j < streams; j++) {
@@ -176,7 +176,7 @@ static bool in_order(void)
 
 static void test_streams(u32 streams, u32 step, bool peeks)
 {
-	struct merge_counts c;
+	struct intake_counts c;
 
 	generate(streams, step, false);
 	c = run(streams, 5, peeks);

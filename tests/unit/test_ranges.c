@@ -1,5 +1,5 @@
 /* test_ranges.c - the book of mappings against an array of pages, and the mapping events against it too. */
-#include "../../collector/model/intake.h"
+#include "../../collector/read/feed.h"
 #include "../../collector/model/ranges.h"
 #include "gen.h"
 #include "tap.h"
@@ -128,7 +128,7 @@ static void one_event(struct gen *g, u64 t, u64 *seed)
 
 static void push(void *to, const union chunk *c)
 {
-	struct merge *m = session_merge(to);
+	struct merge *m = ((struct feed *)to)->merge;
 	union chunk *copy = merge_chunk(m);
 
 	*copy = *c;
@@ -137,17 +137,18 @@ static void push(void *to, const union chunk *c)
 
 static void test_events(void)
 {
-	struct session *s = session_new(NULL);
+	struct feed f = feed_new(NULL);
+	struct session *s = f.session;
 	struct gen own, g;
 	u64 seed = 11, t = 1000, bad = 0, peak = 0, peak_at = 0;
 	const struct process *p;
 	i64 held = 0;
 	u32 i;
 
-	gen_init(&own, 0, 0, 0, push, s);
+	gen_init(&own, 0, 0, 0, push, &f);
 	gen_session(&own, t, 1 << 20);
 	gen_flush(&own);
-	gen_init(&g, 5, t, 0, push, s);
+	gen_init(&g, 5, t, 0, push, &f);
 	GEN_EVENT(&g, t, hello, "/bin/x", .pid = 5);
 	for (i = 0; i < ROUNDS; i++) {
 		one_event(&g, t += 10, &seed);
@@ -158,13 +159,13 @@ static void test_events(void)
 		if (i % 16)
 			continue;
 		gen_flush(&g);
-		merge_advance(session_merge(s), t + 1);
+		merge_advance(f.merge, t + 1);
 		p = s->process[0];
 		bad += (u64)p->pools.at[POOL_MMAP].now != now_bytes(OPEN);
 		bad += p->pools.count > POOL_FIXED && (u64)p->pools.at[POOL_FIXED].now != now_bytes(SOME_FILE);
 	}
 	gen_flush(&g);
-	session_end(s);
+	feed_end(&f);
 	p = s->process[0];
 	ok(bad == 0, "%d mapping events agree with an array of pages", ROUNDS);
 	ok((u64)p->total.peak == peak && p->total.peak_ticks == peak_at, "so does the peak, and its time");
@@ -175,7 +176,7 @@ static void test_events(void)
 	for (i = 0, held = 0; i < p->total.at_peak.count; i++)
 		held += p->total.at_peak.at[i].bytes;
 	ok(held == p->total.peak, "holders at the peak add up to it");
-	session_free(s);
+	feed_free(&f);
 }
 
 int main(void)

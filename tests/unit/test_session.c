@@ -2,8 +2,8 @@
  * test_session.c - the whole model against a plain one: several processes and threads that allocate, free, resize
  * and map; who held the peak; and that nothing depends on how the records arrived.
  */
-#include "../../collector/model/intake.h"
-#include "../../collector/read/array.h"
+#include "../../collector/read/feed.h"
+#include "../../collector/util/array.h"
 #include "gen.h"
 #include "tap.h"
 #include <sys/mman.h>
@@ -237,8 +237,8 @@ static u64 certain(u32 pushed)
 static struct session *run(u32 every)
 {
 	struct listener l = { .point = hear_point, .process = hear_process };
-	struct session *s = session_new(&l);
-	struct merge *m = session_merge(s);
+	struct feed f = feed_new(&l);
+	struct merge *m = f.merge;
 	u32 i;
 
 	heard = 0;
@@ -250,8 +250,9 @@ static struct session *run(u32 every)
 		if (every && i % every == 0)
 			merge_advance(m, certain(i + 1));
 	}
-	session_end(s);
-	return s;
+	feed_end(&f);
+	merge_free(f.merge);
+	return f.session;
 }
 
 /* ---- comparing ------------------------------------------------------------------------------------------ */
