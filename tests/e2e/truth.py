@@ -86,6 +86,14 @@ def hundred(box):
     threaded(box, 32, 0, 50)
 
 
+@case("truth: blocks freed by another core at once")
+def handover(box):
+    program = box.compile("workloads/handover.c")
+    base = box.run([program, "dry"])
+    for _ in range(5):
+        box.check_expected(box.run([program]), base)
+
+
 @case("truth: heap profiles in the trace")
 def heap_profiles(box):
     """the dump at the peak holds the peak's malloc bytes, the one at exit what was left"""
