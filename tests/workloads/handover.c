@@ -8,6 +8,7 @@
  */
 #include "expect.h"
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 enum { SIZE = 64 };
@@ -15,13 +16,21 @@ enum { SIZE = 64 };
 static _Atomic(void *) slot;
 static int times = 300000;
 
+/* Spins, but not for a whole time slice when the other thread has no core. */
+static void wait_until(int full)
+{
+	for (int i = 0; (atomic_load_explicit(&slot, memory_order_acquire) != NULL) != full; i++)
+		if (i > 2000)
+			sched_yield();
+}
+
 static void *consumer(void *unused)
 {
 	for (int i = 0; i < times; i++) {
 		void *p;
 
-		while (!(p = atomic_load_explicit(&slot, memory_order_acquire)))
-			;
+		wait_until(1);
+		p = atomic_load_explicit(&slot, memory_order_acquire);
 		atomic_store_explicit(&slot, NULL, memory_order_release);
 		free(p);
 	}
@@ -38,8 +47,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < times; i++) {
 		void *p = used(malloc(SIZE));
 
-		while (atomic_load_explicit(&slot, memory_order_acquire))
-			;
+		wait_until(0);
 		atomic_store_explicit(&slot, p, memory_order_release);
 	}
 	pthread_join(id, NULL);
