@@ -200,6 +200,24 @@ static bool decode_piece(struct cursor *c, const struct piece *p)
 	return true;
 }
 
+/* When the next record of a stream that has something queued happened. */
+u64 decode_next_ticks(const struct stream *s)
+{
+	const struct piece *p = piece_at(s, 0);
+	u32 up = s->open ? s->up : p->from.up, down = s->open ? s->down : p->from.down;
+
+	for (; up < p->to.up; up++) {
+		u64 w = p->chunk->word[CHUNK_HEAD_WORDS + up], t = s->open ? s->ticks : p->t0;
+
+		if ((w & 7) == KIND_event)
+			return event_ticks(p->chunk, w, down + event_words(w), t);
+		if ((w & 7) != KIND_node)
+			return t + (w >> PACKED_DT_SHIFT);
+		down++;
+	}
+	return p->to.ticks;
+}
+
 /* A piece's last ticks are checked before it is begun, so that windows need not open it to find nothing. */
 void decode_stream(struct cursor *c)
 {

@@ -17,19 +17,17 @@ enum {
 
 #define WINDOW_TICKS (1ull << 42)
 
-static u64 head_ticks(const struct stream *s)
-{
-	return s->open ? s->ticks : piece_at(s, 0)->t0;
-}
-
+/* No record that waits is older. */
 static u64 first_ticks(const struct merge *m)
 {
 	u64 first = UINT64_MAX;
 	u32 i;
 
-	for (i = 0; i < m->actives; i++)
-		if (head_ticks(m->active[i]) < first)
-			first = head_ticks(m->active[i]);
+	for (i = 0; i < m->actives; i++) {
+		u64 next = decode_next_ticks(m->active[i]);
+
+		first = next < first ? next : first;
+	}
 	return first;
 }
 

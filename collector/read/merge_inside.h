@@ -63,6 +63,7 @@ void streams_release(struct merge *m);
 
 /* decode.c: one stream, into rec[] and key[] from c->n on, up to c->end or c->limit records in all. */
 void decode_stream(struct cursor *c);
+u64 decode_next_ticks(const struct stream *s);
 
 static inline const struct piece *piece_at(const struct stream *s, u32 i)
 {
