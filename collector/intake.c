@@ -60,6 +60,8 @@ void intake_chunk(struct recording *r, union chunk *c)
 	s = merge_push(r->feed.merge, c);
 	if (s && !s->image->feeder)
 		watch_image(r, s->image);
+	if (s && s->taken.children)
+		heard_chunk(r, c);      /* queued, or at least not reused yet */
 }
 
 static void take_copy(struct recording *r, const void *bytes)

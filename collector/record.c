@@ -330,7 +330,7 @@ void recording_died(struct recording *r, u32 pid, int how, int code)
 
 u32 recording_alive(const struct recording *r)
 {
-	return r->alive;
+	return r->alive + r->heards;
 }
 
 /* A process in its last exit handler sends nothing more by itself: look into its rings, but not all the time. */
@@ -410,6 +410,7 @@ void recording_free(struct recording *r)
 	if (!r)
 		return;
 	watch_release(r);
+	heard_release(r);
 	raw_close(&r->raw);
 	remove_directory(r);
 	close_if_open(r->pipe_fd);

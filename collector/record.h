@@ -44,7 +44,7 @@ int recording_fd(const struct recording *r);
 
 /* The caller knows how a process ended (it is its parent); else the recording finds out that it ended by pidfd. */
 void recording_died(struct recording *r, u32 pid, int how, int code);
-u32 recording_alive(const struct recording *r);         /* processes that said hello and are not known to have ended */
+u32 recording_alive(const struct recording *r);         /* processes that said hello, or were made and may yet do so, and are not known to have ended */
 bool recording_main_exiting(const struct recording *r); /* the first process said `exit`, all its destructors done */
 
 /* For the live status line. */

@@ -4,6 +4,7 @@
  *   record.c    opens and closes it, and makes its turns
  *   intake.c    the pipe: bytes become chunks, chunks go to the raw file and to the merge
  *   watch.c     process images: their rings, how far each thread has come, their ends
+ *   heard.c     children that were announced and have said nothing yet
  */
 #ifndef RECORDING_H
 #define RECORDING_H
@@ -25,6 +26,13 @@ struct watch {
 	bool told;                      /* the caller said how it ended */
 	int how, code;
 	struct watch *next;
+};
+
+enum { HEARD_MAX = 64 };
+
+struct heard {
+	u32 pid;
+	int pidfd;
 };
 
 struct told {                           /* an end that the caller knew of before we knew of the process */
@@ -54,6 +62,8 @@ struct recording {
 	u32 main_pid;
 	struct told told[64];
 	u32 tolds;
+	struct heard heard[HEARD_MAX];
+	u32 heards;
 
 	u64 start_ticks, start_ns;
 	u64 clock_ticks, clock_ns;      /* of the newest clock record */
@@ -80,5 +90,11 @@ void watch_end(struct recording *r, struct watch *w, int how, int code);
 void watch_ends(struct recording *r);                   /* of those that died */
 void watch_release(struct recording *r);
 struct watch *watch_of_pid(struct recording *r, u32 pid);
+
+/* heard.c */
+void heard_chunk(struct recording *r, const union chunk *c);    /* that has `child` records */
+void heard_forget(struct recording *r, u32 pid);
+void heard_ends(struct recording *r);
+void heard_release(struct recording *r);
 
 #endif

@@ -210,6 +210,7 @@ void watch_image(struct recording *r, struct image *image)
 	image->feeder = w;
 	if (!r->main_pid)
 		r->main_pid = w->pid;
+	heard_forget(r, w->pid);
 	watch_pid(r, w);
 	recall_told(r, w);
 	first_sample(r, w);
@@ -342,6 +343,7 @@ void watch_ends(struct recording *r)
 	bool drained = false;
 
 	note_dead(r);
+	heard_ends(r);
 	for (w = r->watch; w; w = w->next) {
 		if (!w->dead || w->over)
 			continue;

@@ -30,6 +30,7 @@ struct extent {
 	u32 nodes, records;
 	u64 ticks;                      /* of the last record */
 	bool exits;                     /* an `exit` record was met */
+	bool children;                  /* a `child` record was met */
 };
 
 /* ---- streams ----------------------------------------------------------------------- */

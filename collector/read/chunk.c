@@ -86,6 +86,7 @@ static int check_event(const union chunk *c, u64 w, u32 room, struct extent *x)
 	x->down += event_words(w);
 	x->ticks += w >> EVENT_DT_SHIFT;
 	x->exits |= EVENT_TYPE(w) == EVENT_exit;
+	x->children |= EVENT_TYPE(w) == EVENT_child;
 	e = chunk_event(c, w, x->down);
 	if (e.type == EVENT_at) {
 		if (EVENT_BODY(&e, at)->ticks < x->ticks)
