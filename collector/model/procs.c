@@ -130,7 +130,7 @@ void hello_event(struct model *m, struct proc *p, struct stream *s, const struct
 	const struct rec_hello *r = EVENT_BODY(e, hello);
 
 	(void)s;
-	if (p->told)
+	if (p->told || p->p.exe)        /* the first one counts */
 		return;
 	p->p.ppid = (u32)r->ppid;
 	p->p.uid = (u32)r->uid;
