@@ -1,11 +1,11 @@
 /*
  * record.c - a live recording: its directory, its turns, its end.
  */
+#include "place.h"
 #include "recording.h"
 #include "util/array.h"
 #include "read/proc.h"
 #include "read/tick.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,34 +40,6 @@ static int fail(int error, char *why, size_t size, const char *what, const char 
 {
 	snprintf(why, size, "%s%s%s", what, name ? " " : "", name ? name : "");
 	return error ? -error : -EIO;
-}
-
-static bool usable(const char *dir)
-{
-	struct stat st;
-
-	return dir && dir[0] == '/' && strlen(dir) < 400 && !stat(dir, &st) && S_ISDIR(st.st_mode) && !access(dir, W_OK | X_OK);
-}
-
-static int make_directory(struct recording *r)
-{
-	const char *const place[] = { getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/dev/shm", "/tmp" };
-	size_t i;
-	int error = ENOENT;
-
-	for (i = 0; i < sizeof(place) / sizeof(*place); i++) {
-		if (!usable(place[i]))
-			continue;
-		snprintf(r->dir, sizeof(r->dir), "%s/mlprof-XXXXXX", place[i]);
-		if (mkdtemp(r->dir))
-			break;
-		error = errno;
-		r->dir[0] = 0;
-	}
-	if (!r->dir[0])
-		return error;
-	r->dir_fd = open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return r->dir_fd < 0 ? errno : 0;
 }
 
 static int make_control(struct recording *r, const struct recording_setup *s)
@@ -199,7 +171,7 @@ int recording_open(struct recording **to, const struct recording_setup *s, char 
 	r->tick_kind = tick_kind_here();
 	r->ticks_per_ms = guess_ticks_per_ms(r->tick_kind);
 	r->sample_ms = s->sample_ms;
-	if ((error = make_directory(r)))
+	if ((error = place_make(r->dir, sizeof(r->dir), &r->dir_fd)))
 		error = fail(error, why, why_size, "cannot make a session directory", NULL);
 	else if ((error = make_control(r, s)) || (error = make_pipe(r)))
 		error = fail(error, why, why_size, "cannot set up", r->dir);
@@ -386,19 +358,6 @@ void recording_done(struct recording *r)
 	__atomic_store_n(&r->control->state, SESSION_DONE, __ATOMIC_RELEASE);
 }
 
-static void remove_directory(struct recording *r)
-{
-	DIR *d = r->dir_fd >= 0 ? fdopendir(dup(r->dir_fd)) : NULL;
-	struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		unlinkat(r->dir_fd, e->d_name, 0);
-	if (d)
-		closedir(d);
-	if (r->dir[0])
-		rmdir(r->dir);
-}
-
 static void close_if_open(int fd)
 {
 	if (fd >= 0)
@@ -412,7 +371,7 @@ void recording_free(struct recording *r)
 	watch_release(r);
 	heard_release(r);
 	raw_close(&r->raw);
-	remove_directory(r);
+	place_remove(r->dir, r->dir_fd);
 	close_if_open(r->pipe_fd);
 	close_if_open(r->pipe_hold);
 	close_if_open(r->epoll_fd);

@@ -42,7 +42,7 @@ static inline void note_free(struct visit v, const void *p)
 	struct context *c = v.context;
 
 	writing_begin(c);
-	buffer_free(c, KIND_free, ticks(), (u64)p);     /* before the real call: nobody else can own the address yet */
+	buffer_free(c, KIND_free, ticks_fenced(), (u64)p);     /* before the real call: nobody else can own the address yet */
 	writing_end(c);
 }
 
@@ -54,7 +54,7 @@ static inline u64 note_move_begin(struct visit v)
 {
 	__atomic_store_n(&v.context->slot->head.busy, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return ticks();
+	return ticks_fenced();
 }
 
 /* The block moved, or was kept, and has another size now. */

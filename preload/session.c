@@ -49,6 +49,18 @@ static bool is_secure(void)
 	return false;
 }
 
+/* The directory must be ours alone: not a link, not another user's, not open to others. */
+static bool is_private(const char *dir)
+{
+	struct stat st;
+	int fd = sys_open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	bool ok = fd >= 0 && sys_fstat(fd, &st) == 0 && st.st_uid == (uid_t)sys(SYS_geteuid, 0, 0, 0) && !(st.st_mode & 077);
+
+	if (fd >= 0)
+		sys_close(fd);
+	return ok;
+}
+
 static const struct control *map_control(void)
 {
 	char path[sizeof guest.dir + 16];
@@ -78,7 +90,7 @@ bool session_attach(void)
 		bare = true;
 	else
 		return false;
-	guest.control = map_control();
+	guest.control = is_private(guest.dir) ? map_control() : NULL;
 	if (!guest.control)
 		return false;
 	guest.tick_kind = guest.control->tick_kind;

@@ -19,4 +19,15 @@ static inline u64 ticks(void)
 	return (u64)t.tv_sec * 1000000000ull + (u64)t.tv_nsec;
 }
 
+/*
+ * For a stamp that must not be older than what the thread has just read: another thread's block is freed right after its
+ * address was taken over, and without the fence the counter may be read while that load is still under way (seen: a free
+ * 81 ticks before its alloc). A stamp taken after a real call needs none: what follows it in the program waits for it.
+ */
+static inline u64 ticks_fenced(void)
+{
+	__builtin_ia32_lfence();
+	return ticks();
+}
+
 #endif

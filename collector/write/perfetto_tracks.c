@@ -423,6 +423,12 @@ static void fault_rate(struct perfetto *w, struct process_tracks *k, u64 *track,
 	counter(w, *track, ns, (i64)((double)count * 1e9 / since_ns + 0.5));
 }
 
+/* The kernel's counters begin anew where a pid does; what looks like a step back is no rate. */
+static u64 grown(u64 now, u64 before)
+{
+	return now > before ? now - before : 0;
+}
+
 static void rates(struct perfetto *w, struct process_tracks *k, u64 ns, u64 since_ns, const struct rec_sample *now)
 {
 	const struct rec_sample *before = &k->sampled;
@@ -431,9 +437,9 @@ static void rates(struct perfetto *w, struct process_tracks *k, u64 ns, u64 sinc
 		k->activity = track_new(w, "activity", k->process, -1, ORDER_EXPLICIT);
 		k->cpu = unit_counter(w, "CPU", "%", k->activity, 0);
 	}
-	counter_double(w, k->cpu, ns, (double)(now->cpu - before->cpu) * 100 / since_ns);
-	fault_rate(w, k, &k->minor, "minor page faults", 1, now->minor - before->minor, ns, since_ns);
-	fault_rate(w, k, &k->major, "major page faults", 2, now->major - before->major, ns, since_ns);
+	counter_double(w, k->cpu, ns, (double)grown(now->cpu, before->cpu) * 100 / since_ns);
+	fault_rate(w, k, &k->minor, "minor page faults", 1, grown(now->minor, before->minor), ns, since_ns);
+	fault_rate(w, k, &k->major, "major page faults", 2, grown(now->major, before->major), ns, since_ns);
 }
 
 /* Hours of samples every 20 ms would outgrow all else: the distance doubles after every SAMPLES_PER_GAP of them,

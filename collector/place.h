@@ -1,0 +1,13 @@
+/*
+ * place.h - the private directory of a session: made, swept after collectors that were killed, removed.
+ */
+#ifndef PLACE_H
+#define PLACE_H
+
+#include <stddef.h>
+
+/* Makes the directory and locks it for as long as *fd is open. 0 or an errno. */
+int place_make(char *dir, size_t size, int *fd);
+void place_remove(const char *dir, int fd);
+
+#endif
