@@ -135,28 +135,59 @@ struct fold {
 	struct group group[FOLDED_MAX];
 };
 
+static u32 row_node(const struct fold *f, u32 row)
+{
+	u32 node = f->row[row]->node;
+
+	return node < f->dump->process->nodes ? node : 0;
+}
+
 static u32 ancestor(const struct fold *f, u32 node, u32 depth)
 {
-	if (node >= f->dump->process->nodes)
-		return 0;
 	while (f->depth[node] > depth)
 		node = f->dump->process->node[node].parent;
 	return node;
 }
 
-/* Puts rows under what their stacks have in common in the outermost `depth` frames; returns the number of groups, more
- * than the most if it gave up. */
-static u32 fold_at(struct fold *f, u32 depth)
+static u32 capped_depth(const struct fold *f, u32 node)
 {
-	u32 groups = 0;
+	return f->depth[node] < DEPTH_MAX ? f->depth[node] : DEPTH_MAX;
+}
+
+/* How many frames, counted from the outermost, can be kept without making too many groups. Cut at some depth, the rows
+ * make a group for each frame that any of them has there, and one for each stack that ends before. */
+static u32 deepest(const struct fold *f)
+{
+	enum { PASSED = 1, ENDS = 2 };
+	u32 passed[DEPTH_MAX + 1] = { 0 }, ends[DEPTH_MAX + 1] = { 0 }, *mark = f->group_of, shorter = 0, depth;
+
+	for (u32 i = 0; i < f->rows; i++) {
+		u32 node = row_node(f, i);
+
+		if (!(mark[node] & ENDS))
+			ends[capped_depth(f, node)]++;
+		mark[node] |= ENDS;
+		for (; node && !(mark[node] & PASSED); node = f->dump->process->node[node].parent) {
+			mark[node] |= PASSED;
+			passed[capped_depth(f, node)]++;
+		}
+	}
+	for (depth = 1, shorter = ends[0]; depth < DEPTH_MAX; shorter += ends[depth++])
+		if (passed[depth] + shorter > f->max)
+			break;
+	return depth - 1;
+}
+
+/* Puts rows under the longest common beginnings of their stacks that make few enough groups; returns how many. */
+static u32 fold(struct fold *f)
+{
+	u32 depth = deepest(f), groups = 0;
 
 	memset(f->group_of, 0, f->dump->process->nodes * sizeof(*f->group_of));
 	for (u32 i = 0; i < f->rows; i++) {
-		u32 node = ancestor(f, f->row[i]->node, depth), *group = &f->group_of[node];
+		u32 node = ancestor(f, row_node(f, i), depth), *group = &f->group_of[node];
 		struct amount a = amount_of(f->dump, f->row[i]);
 
-		if (!*group && groups == f->max)
-			return f->max + 1;
 		if (!*group) {
 			f->group[groups] = (struct group){ .node = node };
 			*group = ++groups;
@@ -164,22 +195,6 @@ static u32 fold_at(struct fold *f, u32 depth)
 		add_amount(&f->group[*group - 1].sum, &a);
 	}
 	return groups;
-}
-
-/* The longest common beginnings that make few enough groups; none at all makes one. */
-static u32 fold(struct fold *f)
-{
-	u32 low = 0, high = DEPTH_MAX;
-
-	while (low < high) {
-		u32 middle = (low + high + 1) / 2;
-
-		if (fold_at(f, middle) <= f->max)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return fold_at(f, low);
 }
 
 static void measure_depth(const struct process *p, u32 *depth)
