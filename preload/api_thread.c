@@ -1,6 +1,7 @@
 /*
  * api_thread.c - names of threads, and code that is unloaded.
  */
+#include "cfi.h"
 #include "modules.h"
 #include "note.h"
 #include "text.h"
@@ -78,7 +79,8 @@ HOOKED int dlclose(void *handle)
 
 	if (unloads() == before)
 		return r;
-	__atomic_add_fetch(&guest.epoch, 1, __ATOMIC_RELEASE);
+	if (__atomic_add_fetch(&guest.epoch, 1, __ATOMIC_RELEASE) % CFI_EPOCHS == 0 && cfi_table)
+		cfi_forget();
 	v = context_enter(FRAME());
 	if (v.context) {
 		writing_begin(v.context);

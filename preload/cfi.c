@@ -10,13 +10,19 @@
 #include <link.h>
 #include <string.h>
 
-struct cfi_entry *cfi_table;
+u64 *cfi_table;
 
 bool cfi_start(void)
 {
 	if (!cfi_table)
 		cfi_table = sys_memory(sizeof *cfi_table << CFI_TABLE_BITS);
 	return cfi_table;
+}
+
+void cfi_forget(void)
+{
+	for (u32 i = 0; i < 1u << CFI_TABLE_BITS; i++)
+		__atomic_store_n(&cfi_table[i], 0, __ATOMIC_RELAXED);
 }
 
 /* ---- reading .eh_frame ---------------------------------------------------------------- */
@@ -274,7 +280,7 @@ static bool drap_offset(const struct row *r, int32_t *offset)
 
 static struct rule simplify(const struct row *r)
 {
-	struct rule rule = { .known = 1 };
+	struct rule rule = { 0 };
 
 	if (r->ra.how == AT_UNDEFINED)
 		rule.kind = RULE_END;
@@ -293,7 +299,7 @@ static struct rule simplify(const struct row *r)
 static struct rule parse(u64 return_address)
 {
 	u64 pc = return_address - 1;            /* the call, not what follows it */
-	struct rule none = { .known = 1, .kind = RULE_NONE };
+	struct rule none = { .kind = RULE_NONE };
 	struct row initial = { 0 }, row;
 	struct dl_find_object object;
 	const u8 *fde, *at, *end;
@@ -314,7 +320,7 @@ static struct rule parse(u64 return_address)
 	if (!read_cie(at - *(const u32 *)at, &cie))
 		return none;
 	if (cie.signal)
-		return (struct rule){ .known = 1, .kind = RULE_SIGNAL };
+		return (struct rule){ .kind = RULE_SIGNAL };
 	at += 4;
 	start = encoded(&at, cie.pointer_encoding);
 	size = encoded(&at, cie.pointer_encoding & 15);
@@ -333,15 +339,19 @@ static struct rule parse(u64 return_address)
 	return simplify(&row);
 }
 
+static bool fits(struct rule r)
+{
+	return r.cfa >= -(8 << 12) && r.cfa < 8 << 12 && !(r.cfa & 7) && r.bp >= -(8 << 9) && r.bp < 8 << 9 && !(r.bp & 7);
+}
+
 /* What is not known is not kept: code may come to be known there, as a JIT writes it or a library is loaded. */
 struct rule cfi_parse(u64 return_address)
 {
-	struct cfi_entry *e = cfi_entry(return_address);
-	union { struct rule rule; u64 word; } u = { parse(return_address) };
+	struct rule r = parse(return_address);
+	u64 mixed = cfi_mixed(return_address);
 
-	if (u.rule.kind != RULE_NONE) {
-		__atomic_store_n(&e->rule, u.word, __ATOMIC_RELAXED);
-		__atomic_store_n(&e->check, u.word ^ cfi_key(return_address), __ATOMIC_RELAXED);
-	}
-	return u.rule;
+	if (r.kind != RULE_NONE && fits(r) && !(return_address >> CFI_ADDRESS_BITS))
+		__atomic_store_n(cfi_entry(mixed),
+				 cfi_tag(mixed) | r.kind | ((u64)(r.cfa / 8) & 0x1fff) << 3 | ((u64)(r.bp / 8) & 0x3ff) << 16, __ATOMIC_RELAXED);
+	return r;
 }

@@ -22,31 +22,42 @@ struct rule {
 	int32_t cfa;                /* offset */
 	int16_t bp;                 /* where the caller's rbp is saved, from the CFA; 0: it still is in rbp */
 	u8 kind;
-	u8 known;                   /* 1 in a rule that was looked up: no rule is all zeros */
 };
 
 bool cfi_start(void);
+void cfi_forget(void);              /* before an epoch's number comes again */
 struct rule cfi_parse(u64 return_address);
 
 /*
- * One table for all threads, without a lock: an entry is {pc ^ epoch ^ rule, rule}, so that a torn pair matches no pc.
+ * One table for all threads, without a lock: an entry is one word.
+ *
+ *   kind:3 | cfa / 8:13 | bp / 8:10 | epoch:5 | what is left of the address once the index is taken off:32
+ *
+ * Multiplying by an odd number turns 47 bits of address into 47 others, one to one: 15 of them are the index, so the
+ * other 32 name the address exactly. A rule with wider numbers is parsed each time. A word half as long as {address,
+ * rule} matters: with large programs the table lives in the second-level cache.
  */
-enum { CFI_TABLE_BITS = 14 };
-extern struct cfi_entry { u64 check, rule; } *cfi_table;
+enum { CFI_TABLE_BITS = 15, CFI_ADDRESS_BITS = 47, CFI_EPOCHS = 32 };
+#define CFI_ADDRESS_MASK ((1ull << CFI_ADDRESS_BITS) - 1)
+extern u64 *cfi_table;
 
-static inline u64 cfi_key(u64 return_address) { return return_address ^ guest.epoch << 48; }
-static inline struct cfi_entry *cfi_entry(u64 return_address)
+static inline u64 cfi_mixed(u64 return_address) { return return_address * 0x9e3779b97f4a7c15ull & CFI_ADDRESS_MASK; }
+static inline u64 *cfi_entry(u64 mixed) { return &cfi_table[mixed >> (CFI_ADDRESS_BITS - CFI_TABLE_BITS)]; }
+static inline u64 cfi_tag(u64 mixed)
 {
-	return &cfi_table[(return_address * 0x9e3779b97f4a7c15ull) >> (64 - CFI_TABLE_BITS)];
+	return (guest.epoch % CFI_EPOCHS) << 26 | (mixed & (CFI_ADDRESS_MASK >> CFI_TABLE_BITS)) << 31;
 }
+
+#define CFI_RULE_MASK ((1u << 26) - 1)
 
 static inline struct rule cfi_rule(u64 return_address)
 {
-	const struct cfi_entry *e = cfi_entry(return_address);
-	union { u64 word; struct rule rule; } u = { __atomic_load_n(&e->rule, __ATOMIC_RELAXED) };
+	u64 mixed = cfi_mixed(return_address), word = __atomic_load_n(cfi_entry(mixed), __ATOMIC_RELAXED);
 
-	if (likely((__atomic_load_n(&e->check, __ATOMIC_RELAXED) ^ u.word) == cfi_key(return_address) && u.word))
-		return u.rule;
+	if (likely((word & ~(u64)CFI_RULE_MASK) == cfi_tag(mixed) && (word & 7)))
+		return (struct rule){
+			.kind = word & 7, .cfa = ((int32_t)((u32)word << 16) >> 19) * 8, .bp = (int16_t)(((int32_t)((u32)word << 6) >> 22) * 8),
+		};
 	return cfi_parse(return_address);
 }
 
