@@ -199,7 +199,7 @@ static u32 number_chain(struct model *m, struct proc *p, struct stream *s, u32 a
 
 		ARRAY_ROOM(m->chain, m->chain_room, n + 1);
 		m->chain[n++] = at;
-		if (s->parent[at] && (!outer || outer >= at)) {
+		if ((s->parent[at] && !outer) || outer >= at) {
 			m->s.losses.stacks++;
 			outer = 0;
 		}

@@ -123,6 +123,15 @@ static int check_words(const union chunk *c, u32 up, u32 down, struct extent *x)
 	return 0;
 }
 
+struct extent chunk_extent(const union chunk *c, u32 up)
+{
+	struct extent x = { .up = up, .ticks = c->head.t0 };
+
+	check_words(c, up, USED_DOWN(c->head.used), &x);
+	x.records = up - x.nodes;
+	return x;
+}
+
 int chunk_check(const union chunk *c, struct extent *to)
 {
 	const struct chunk_head *h = &c->head;

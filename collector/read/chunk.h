@@ -38,6 +38,8 @@ extern const struct packed_shape packed_of[8];
 
 /* 0 or -EINVAL. `to` is where the chunk ends. */
 int chunk_check(const union chunk *c, struct extent *to);
+/* Where the first `up` records of a chunk that was found good end. */
+struct extent chunk_extent(const union chunk *c, u32 up);
 
 /* The event whose word is `w` and whose body ends `down` words below the end of the chunk. */
 struct event chunk_event(const union chunk *c, u64 w, u32 down);

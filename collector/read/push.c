@@ -104,6 +104,15 @@ static void tell_early(struct merge *m, const struct piece *p)
 	}
 }
 
+/* What was taken of a chunk before must still be what it begins with: the decoder goes on behind it. */
+static bool same_beginning(const struct stream *s, const union chunk *c)
+{
+	struct extent x = chunk_extent(c, s->taken.up);
+
+	return x.down == s->taken.down && x.nodes == s->taken.nodes && x.ticks == s->taken.ticks &&
+	       c->head.node_base + x.nodes == s->node_next;
+}
+
 /* What of the chunk is new. -EINVAL: it contradicts what came before. */
 static int cut(struct merge *m, struct stream *s, struct piece *p)
 {
@@ -115,7 +124,7 @@ static int cut(struct merge *m, struct stream *s, struct piece *p)
 	if (s->any && h->seq == s->seen) {
 		if (p->to.up <= s->taken.up)
 			return 1;
-		if (p->to.down < s->taken.down || p->to.nodes < s->taken.nodes || p->to.ticks < s->taken.ticks)
+		if (!same_beginning(s, p->chunk))
 			return -EINVAL;
 		p->from = s->taken;
 		return 0;

@@ -2,7 +2,7 @@
  * fuzz_reader.c - any bytes as a raw file: reader, merge and model must neither crash nor hang nor grow without bound.
  *
  * A chunk is 4096 bytes, nearly all of them idle; so the input is a shorter form that is expanded here:
- *   a head of 8 words, then up to 31 words up and up to 31 words down, one byte for the numbers of both each.
+ *   one byte each for the numbers of words up (127 at most) and down, a head of 8 words, the words up, the words down.
  * Without libFuzzer (FUZZ_ALONE), the files given as arguments are run once, and `--seeds DIR` and
  * `--dictionary` write what the fuzzer starts from.
  */
@@ -32,8 +32,8 @@ static bool next_chunk(const u8 **data, size_t *left, union chunk *c)
 	memset(c, 0, sizeof(*c));
 	if (take(data, left, words, 2) < 2)
 		return false;
-	up = words[0] & 31;
-	down = words[1] & 31;
+	up = words[0] & 127;
+	down = words[1];
 	take(data, left, &c->head, sizeof(c->head));
 	c->head.magic ^= CHUNK_MAGIC;
 	c->head.version ^= WIRE_VERSION;

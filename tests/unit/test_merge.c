@@ -284,6 +284,47 @@ static void test_lost(void)
 	merge_free(m);
 }
 
+/* ---- two versions of one chunk ------------------------------------------------------------------------ */
+
+static union chunk version(u32 nodes, u32 base)
+{
+	union chunk c;
+	struct gen g;
+
+	clear();
+	gen_init(&g, 9, 900, 0, enqueue, NULL);
+	while (nodes--)
+		gen_node(&g, 0, 0x10);
+	gen_free(&g, 1000, 8);
+	while (USED_UP(g.chunk.head.used) < 60)
+		gen_alloc(&g, 1001, 16, 1, 0);
+	g.chunk.head.node_base = base;
+	gen_flush(&g);
+	c = *queue[0][0];
+	return c;
+}
+
+static bool refuses(union chunk first, u32 taken, union chunk second)
+{
+	struct merge *m = new_merge();
+	bool refused;
+
+	first.head.used = USED_STEP(taken, taken - 1);
+	push(m, &first);
+	push(m, &second);
+	merge_advance(m, UINT64_MAX);
+	refused = merge_counts(m).bad_chunks == 1;
+	merge_free(m);
+	return refused;
+}
+
+static void test_versions(void)
+{
+	ok(!refuses(version(5, 1), 6, version(5, 1)), "a chunk that has grown is taken from where it was");
+	ok(refuses(version(5, 1), 6, version(4, 1)), "one whose beginning has changed is refused");
+	ok(refuses(version(5, 1), 6, version(5, 0)), "and one whose nodes have other numbers");
+}
+
 int main(void)
 {
 	test_streams(1, 50, false);
@@ -296,6 +337,7 @@ int main(void)
 	test_order_in_stream();
 	test_late();
 	test_lost();
+	test_versions();
 	clear();
 	free(seen);
 	free(stamp);
