@@ -285,7 +285,7 @@ static void resolve_object(struct symbols *y, struct object *o)
 			found = code_file_find(o->file, o->pending[i]->key.addr);
 		for (end = at; end < layers.count && layers.at[end].spot == i;)
 			end++;
-		make_frames(y, o->pending[i], &found, &line[i], layers.at + at, end - at);
+		make_frames(y, o->pending[i], &found, &line[i], layers.at ? layers.at + at : NULL, end - at);
 	}
 	o->pendings = 0;
 	free(line);
