@@ -239,6 +239,17 @@ static void add_layer(struct walk *w, const struct layer *layer)
 	l->at[l->count++] = *layer;
 }
 
+/* The file that an inlined call stands in. Number 0 is a file since DWARF 5 and none before, which libdw calls "???". */
+static const char *call_file(struct walk *w, Dwarf_Die *die)
+{
+	const char *path;
+
+	if (!w->files || !dwarf_hasattr(die, DW_AT_call_file))
+		return NULL;
+	path = dwarf_filesrc(w->files, number(die, DW_AT_call_file), NULL, NULL);
+	return path && strcmp(path, "???") ? text_of(w->symbols, path) : NULL;
+}
+
 /* Remembers the function `die` for each wanted address in its ranges; true if there was one. */
 static bool note_function(struct walk *w, Dwarf_Die *die, bool inlined)
 {
@@ -250,11 +261,8 @@ static bool note_function(struct walk *w, Dwarf_Die *die, bool inlined)
 	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0 && spend(w->symbols, 1))
 		for (u32 i = first_not_below(w, low); i < w->count && w->at[i].addr < high; i++) {
 			if (!any) {
-				u64 file = inlined ? number(die, DW_AT_call_file) : 0;
-				const char *path = w->files && file ? dwarf_filesrc(w->files, file, NULL, NULL) : NULL;
-
 				name_layer(w, die, &layer);
-				layer.call_file = path ? text_of(w->symbols, path) : NULL;
+				layer.call_file = inlined ? call_file(w, die) : NULL;
 				layer.call_line = inlined ? number(die, DW_AT_call_line) : 0;
 				any = true;
 			}
