@@ -113,9 +113,17 @@ static bool ends_with(const char *text, const char *end)
 	return text && strlen(text) >= strlen(end) && !strcmp(text + strlen(text) - strlen(end), end);
 }
 
+/* clang gives functions that it inlines a linkage name, gcc does not: so with or without parameters. */
+static int is_called(const char *ours, const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(ours, name, n) && (!ours[n] || ours[n] == '(');
+}
+
 static void check_frame(const struct frame *f, const char *function, const char *source, const char *mark)
 {
-	ok(!strcmp(f->function, function), "%s is %s", f->function, function);
+	ok(is_called(f->function, function), "%s is %s", f->function, function);
 	ok(ends_with(f->file, "symbols_sample.cc"), "in %s", f->file ? f->file : "no file");
 	ok(f->line == line_of_mark(source, mark), "at the line marked %s (%u)", mark, f->line);
 	ok(f->named && !f->internal, "named, not internal");
@@ -309,7 +317,7 @@ static void as_addr2line_says(const char *library, u64 start)
 			printf("# 0x%llx: ours %s, theirs %s\n", (unsigned long long)(low + i * STEP - m->bias), ours, theirs);
 	}
 	pclose(from);
-	ok(known > 30 && same == known, "files, lines and inlined frames of %u addresses as addr2line has them", known);
+	ok(known > 50 && same == known, "files, lines and inlined frames of %u addresses as addr2line has them", known);
 	symbols_free(y);
 }
 
@@ -364,7 +372,13 @@ int main(int argc, char **argv)
 	jit_code(y);
 	demangling(y);
 	endless_name(y);
+#ifdef __clang__
+	/* binutils' addr2line shows one frame where clang has inlined six: it can judge gcc's code only. */
+	printf("# addr2line is asked about code that gcc made\n");
+	(void)as_addr2line_says;
+#else
 	as_addr2line_says(argv[1], (u64)enter);
+#endif
 	many_addresses();
 	symbols_free(y);
 	return done();
