@@ -33,12 +33,15 @@ struct known {
 	UT_hash_handle hh;
 };
 
+/* The frames of a node have numbers in a row, the outermost first. first 0: they have none yet. */
+struct run { u32 first, count; };
+
 struct stacks {
 	struct symbols *symbols;
 	const struct process *process;
 	struct known *known;
 	u32 count[DATA_FIELDS];         /* numbers given so far, by field */
-	u32 *frame_of;                  /* by node: number of its first frame, 0: none yet */
+	struct run *frames_of;          /* by node */
 	u32 *callstack_of;              /* by node */
 	struct enc data;                /* InternedData not yet written */
 	u32 path[DEPTH_MAX];
@@ -52,9 +55,9 @@ struct stacks *stacks_new(struct symbols *y, const struct process *p)
 		return NULL;
 	k->symbols = y;
 	k->process = p;
-	k->frame_of = calloc((size_t)p->nodes + 1, sizeof(u32));
+	k->frames_of = calloc((size_t)p->nodes + 1, sizeof(*k->frames_of));
 	k->callstack_of = calloc((size_t)p->nodes + 1, sizeof(u32));
-	if (k->frame_of && k->callstack_of)
+	if (k->frames_of && k->callstack_of)
 		return k;
 	stacks_free(k);
 	return NULL;
@@ -70,7 +73,7 @@ void stacks_free(struct stacks *k)
 		HASH_DEL(k->known, n);
 		free(n);
 	}
-	free(k->frame_of);
+	free(k->frames_of);
 	free(k->callstack_of);
 	enc_free(&k->data);
 	free(k);
@@ -213,14 +216,16 @@ static u32 frames(struct stacks *k, const struct frames *of)
 	return n->iid;
 }
 
-static void node_frames(struct stacks *k, u32 node, u32 *first, u32 *count)
+static const struct run *node_frames(struct stacks *k, u32 node)
 {
-	struct frames of = symbols_frames(k->symbols, k->process, node);
+	struct run *run = &k->frames_of[node];
 
-	if (!k->frame_of[node])
-		k->frame_of[node] = frames(k, &of);
-	*first = k->frame_of[node];
-	*count = of.count;
+	if (!run->first) {
+		struct frames of = symbols_frames(k->symbols, k->process, node);
+
+		*run = (struct run){ frames(k, &of), of.count };
+	}
+	return run;
 }
 
 static u32 lone_frame(struct stacks *k, const char *name)
@@ -254,19 +259,20 @@ u32 stacks_callstack(struct stacks *k, u32 node, const char *below)
 	if (memo && *memo)
 		return *memo;
 
-	u32 depth = path_to_root(k, node), iid = ++k->count[DATA_CALLSTACKS], first, count;
+	u32 depth = path_to_root(k, node), iid = ++k->count[DATA_CALLSTACKS];
 	u32 lone = below || !depth ? lone_frame(k, below ? below : "[no stack]") : 0;
 
 	for (u32 i = depth; i-- > 0;)   /* frames come before the callstack that is made of them */
-		node_frames(k, k->path[i], &first, &count);
+		node_frames(k, k->path[i]);
 
 	size_t mark = enc_open(&k->data, DATA_CALLSTACKS);
 
 	enc_uint(&k->data, IID, iid);
 	for (u32 i = depth; i-- > 0;) {
-		node_frames(k, k->path[i], &first, &count);
-		for (u32 j = 0; j < count; j++)
-			enc_uint(&k->data, CALLSTACK_FRAME, first + j);
+		const struct run *run = node_frames(k, k->path[i]);
+
+		for (u32 j = 0; j < run->count; j++)
+			enc_uint(&k->data, CALLSTACK_FRAME, run->first + j);
 	}
 	if (lone)
 		enc_uint(&k->data, CALLSTACK_FRAME, lone);
