@@ -21,6 +21,8 @@ enum {
 	TURN_CHUNKS = 256,              /* taken in one turn: as much as the pipe holds, at least */
 	PIPE_BYTES = 1 << 20,
 	HELD_MAX = 64 << 20,            /* bytes of chunks that wait for their time */
+	AHEAD_MAX = 16 << 20,           /* ... or for the model */
+	MANY_SLICES = 100000,
 	REST_US = 500,                  /* between turns while data flows */
 	QUIET_TURNS = 20,               /* turns without data before the caller may wait in poll() */
 	NEWCOMER_MS = 3,                /* what is younger waits: a new process may have begun before it could say so */
@@ -230,6 +232,24 @@ static void sample_turn(struct recording *r)
 }
 
 /*
+ * In slices of half a millisecond, and the pipe is looked after between them: the model is a little slower at times
+ * (tables grow, journals are settled), and a full pipe would make the program wait for it.
+ */
+static void advance_to(struct recording *r, u64 to)
+{
+	u64 slice = r->ticks_per_ms / 2, at = merge_reached(r->feed.merge);
+
+	if (at < r->start_ticks)
+		at = r->start_ticks;
+	for (at += slice; at < to && to - at < MANY_SLICES * slice; at += slice) {
+		merge_advance(r->feed.merge, at);
+		if (merge_pending_bytes(r->feed.merge) < AHEAD_MAX)
+			intake_drain(r, TURN_CHUNKS);
+	}
+	merge_advance(r->feed.merge, to);
+}
+
+/*
  * Hands on all that is certain to be in order. What was in the pipe at `drained` has been read. A thread sends its
  * first chunk before it records anything else, so whoever has records older than that is known by now.
  */
@@ -242,7 +262,7 @@ static void advance(struct recording *r, u64 drained)
 	intake_own(r);
 	if (before > r->clock_ticks)
 		before = r->clock_ticks;
-	merge_advance(r->feed.merge, bound < before ? bound : before);
+	advance_to(r, bound < before ? bound : before);
 	if (merge_pending_bytes(r->feed.merge) < HELD_MAX)
 		return;
 	/* Somebody holds back more than we are willing to keep: go on without, and count what comes late. */
