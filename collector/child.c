@@ -90,17 +90,25 @@ int child_status(const struct child *c)
 
 /* ---- stopping together ------------------------------------------------------------- */
 
-static char state_of(pid_t pid)
+/* A file of /proc/PID; empty if it cannot be read. */
+static void read_proc(pid_t pid, const char *name, char *text, size_t size)
 {
-	char path[64], line[512];
+	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, line, sizeof line - 1);
+	ssize_t length = fd < 0 ? 0 : read(fd, text, size - 1);
 
 	if (fd >= 0)
 		close(fd);
-	line[length > 0 ? length : 0] = 0;
+	text[length > 0 ? length : 0] = 0;
+}
+
+static char state_of(pid_t pid)
+{
+	char line[512];
+
+	read_proc(pid, "stat", line, sizeof line);
 	const char *name_end = strrchr(line, ')');
 
 	return name_end && name_end[1] ? name_end[2] : 0;
@@ -178,15 +186,9 @@ static void relieve_sentry(struct child *c)
 
 static u64 pending(pid_t pid)
 {
-	char path[64], text[4096];
+	char text[4096];
 
-	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-
-	if (fd >= 0)
-		close(fd);
-	text[length > 0 ? length : 0] = 0;
+	read_proc(pid, "status", text, sizeof text);
 	const char *line = strstr(text, "ShdPnd:");
 
 	return line ? strtoull(line + 7, NULL, 16) : 0;

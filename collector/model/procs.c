@@ -162,38 +162,39 @@ static void set_path(char **path, const struct event *e)
 	*path = e->text_len ? text_copy(e->text, e->text_len) : NULL;
 }
 
+/* A process is announced that may say hello, or may not. */
+static void expect(struct model *m, struct proc *p, u32 pid, bool followed, const struct event *e)
+{
+	struct pending *q = pending_of(m, p, pid, e->ticks);
+
+	if (!q)
+		return;
+	q->followed = followed;
+	set_path(&q->path, e);
+}
+
 void child_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
 {
 	const struct rec_child *r = EVENT_BODY(e, child);
 	struct proc *known = proc_by_pid(m, (u32)r->pid);
-	struct pending *q;
 
 	(void)s;
 	if (known && !known->closed && known != p)
 		return;
-	q = pending_of(m, p, (u32)r->pid, e->ticks);
-	if (!q)
-		return;
-	q->followed = r->followed;
-	set_path(&q->path, e);
+	expect(m, p, (u32)r->pid, r->followed, e);
 }
 
 /* A process's own exec, or that of a vfork child, which writes into its parent's stream. */
 void exec_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
 {
 	const struct rec_exec *r = EVENT_BODY(e, exec);
-	struct pending *q;
 
 	(void)s;
 	if (r->pid == p->p.pid) {
 		set_path(&p->exec_path, e);
 		return;
 	}
-	q = pending_of(m, p, (u32)r->pid, e->ticks);
-	if (!q)
-		return;
-	q->followed = r->followed;
-	set_path(&q->path, e);
+	expect(m, p, (u32)r->pid, r->followed, e);
 }
 
 void exec_failed_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
