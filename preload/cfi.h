@@ -50,15 +50,23 @@ static inline u64 cfi_tag(u64 mixed)
 
 #define CFI_RULE_MASK ((1u << 26) - 1)
 
-static inline struct rule cfi_rule(u64 return_address)
+/* RULE_NONE: not in the table. */
+static inline struct rule cfi_peek(u64 return_address)
 {
 	u64 mixed = cfi_mixed(return_address), word = __atomic_load_n(cfi_entry(mixed), __ATOMIC_RELAXED);
 
-	if (likely((word & ~(u64)CFI_RULE_MASK) == cfi_tag(mixed) && (word & 7)))
-		return (struct rule){
-			.kind = word & 7, .cfa = ((int32_t)((u32)word << 16) >> 19) * 8, .bp = (int16_t)(((int32_t)((u32)word << 6) >> 22) * 8),
-		};
-	return cfi_parse(return_address);
+	if (unlikely((word & ~(u64)CFI_RULE_MASK) != cfi_tag(mixed)))
+		return (struct rule){ .kind = RULE_NONE };
+	return (struct rule){
+		.kind = word & 7, .cfa = ((int32_t)((u32)word << 16) >> 19) * 8, .bp = (int16_t)(((int32_t)((u32)word << 6) >> 22) * 8),
+	};
+}
+
+static inline struct rule cfi_rule(u64 return_address)
+{
+	struct rule r = cfi_peek(return_address);
+
+	return likely(r.kind != RULE_NONE) ? r : cfi_parse(return_address);
 }
 
 #endif

@@ -143,7 +143,10 @@ def replay(box):
 @case("truth: the stacks are libunwind's")
 def stacks(box):
     """every stack of a real program compared with libunwind's own walk"""
-    for words in ([PYTHON, "-c", "import json, asyncio"], [box.compile("hostile/exceptions.cc"), "few"], [box.compile("hostile/longjmp.c")]):
+    shapes = box.compile("workloads/shapes.c")
+    pointed = box.compile("bench/pair.c", "pair-pointed", ["-fno-omit-frame-pointer"])
+    for words in ([PYTHON, "-c", "import json, asyncio"], [box.compile("hostile/exceptions.cc"), "few"], [box.compile("hostile/longjmp.c")],
+                  [shapes], [pointed, "--walk=300", "--depth=40", "--pairs=20000"]):
         run = box.run(words, "--check-stacks")
         found = re.search(r"checked against libunwind: (\d+), wrong: (\d+)", run.stderr)
         check(f"nothing was checked: {run.stderr[-300:]}", found and int(found.group(1)) > 100)

@@ -1,0 +1,80 @@
+/*
+ * stack_name.c - a number for each frame with all outside of it; a number is sent once, by a node record.
+ */
+#include "stack_name.h"
+#include "buffer.h"
+
+enum { TABLE_FIRST = 1024 };
+
+static struct node_entry *table_slot(const struct stack_cache *s, u64 chain, u64 pc)
+{
+	u32 i = (u32)(chain >> 8) & (s->table_size - 1);
+
+	while (s->table[i].node && (s->table[i].chain != chain || s->table[i].pc != (u32)pc))
+		i = (i + 1) & (s->table_size - 1);
+	return &s->table[i];
+}
+
+static bool table_grow(struct stack_cache *s)
+{
+	struct node_entry *old = s->table;
+	u32 old_size = s->table_size, size = old_size ? old_size * 4 : TABLE_FIRST;
+	struct node_entry *fresh = sys_memory(sizeof *fresh * size);
+
+	if (!fresh)
+		return false;
+	s->table = fresh;
+	s->table_size = size;
+	for (u32 i = 0; i < old_size; i++)
+		if (old[i].node)
+			*table_slot(s, old[i].chain, old[i].pc) = old[i];
+	if (old)
+		sys_munmap(old, sizeof *old * old_size);
+	return true;
+}
+
+static u32 known(const struct stack_cache *s, u64 chain, u64 pc)
+{
+	return likely(s->table) ? table_slot(s, chain, pc)->node : 0;
+}
+
+static u32 name_new(struct context *c, u64 chain, u32 parent, u64 pc)
+{
+	struct stack_cache *s = &c->stacks;
+	u32 node;
+
+	if (unlikely(s->table_used * 2 >= s->table_size) && !table_grow(s))
+		return 0;
+	if (unlikely(c->nodes >= NODE_MASK - 1))
+		return 0;
+	node = buffer_node(c, parent, pc);
+	*table_slot(s, chain, pc) = (struct node_entry){ chain, (u32)pc, node };
+	s->table_used++;
+	if (unlikely(s->by_number) && node < CHECKED_NODES)
+		s->by_number[node] = (struct node_back){ pc, parent };
+	return node;
+}
+
+u32 stack_name(struct context *c, u64 chain, u64 pc, u32 first, u32 slots)
+{
+	const union arena_slot *slot = &c->stacks.arena[first];
+	const struct slot_extra *extra = &c->stacks.extra[first];
+	u32 node = known(&c->stacks, chain, pc), i = 0;
+
+	if (node)
+		return node;
+	while (i < slots && !(extra[i].chain && (node = known(&c->stacks, extra[i].chain, slot[i].value))))
+		i++;
+	while (i-- > 0)
+		if (extra[i].chain)
+			node = name_new(c, extra[i].chain, node, slot[i].value);
+	return name_new(c, chain, node, pc);
+}
+
+void stack_names_forget(struct stack_cache *s)
+{
+	if (s->table)
+		sys_munmap(s->table, sizeof *s->table * s->table_size);
+	s->table = NULL;
+	s->table_size = s->table_used = 0;
+}
