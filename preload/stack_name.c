@@ -8,7 +8,7 @@ enum { TABLE_FIRST = 1024 };
 
 static struct node_entry *table_slot(const struct stack_cache *s, u64 chain, u64 pc)
 {
-	u32 i = (u32)(chain >> 8) & (s->table_size - 1);
+	u32 i = (u32)(chain >> 32) & (s->table_size - 1);
 
 	while (s->table[i].node && (s->table[i].chain != chain || s->table[i].pc != (u32)pc))
 		i = (i + 1) & (s->table_size - 1);
@@ -23,6 +23,7 @@ static bool table_grow(struct stack_cache *s)
 
 	if (!fresh)
 		return false;
+	sys_huge(fresh, sizeof *fresh * size);  /* it is read at random: a TLB miss each time otherwise */
 	s->table = fresh;
 	s->table_size = size;
 	for (u32 i = 0; i < old_size; i++)

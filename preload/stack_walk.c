@@ -169,6 +169,43 @@ static inline enum outcome step(struct walker *k)
 	return pc ? WALK_STEP : WALK_DONE;
 }
 
+/*
+ * The commonest frames, one after another in registers: CFA = rsp + n, on the thread's own stack, inside of `until`. Any
+ * other frame is left to step().
+ */
+static inline void run_plain(struct walker *k, u64 until)
+{
+	u64 pc = k->pc, sp = k->sp, bp_slot = 0, end = until < k->high ? until : k->high;
+	u32 i = k->done.slots;
+
+	while (likely(i + 4 <= STACK_SLOTS)) {
+		struct rule rule = cfi_peek(pc);
+		u64 cfa = sp + (u64)(i64)rule.cfa, outer;
+
+		if (rule.kind != RULE_SP || cfa - 8 < sp || cfa - 8 >= end || !(outer = *(const u64 *)(cfa - 8)))
+			break;
+		if (rule.bp) {
+			if (cfa + (u64)(i64)rule.bp - sp >= cfa - sp)
+				break;
+			bp_slot = cfa + (u64)(i64)rule.bp;
+			k->bp_since = (int)i;
+		}
+		k->slot[i].at = cfa - 8;
+		k->slot[i].value = outer;
+		k->extra[i++] = (struct slot_extra){ .chain = UNCHAINED };
+		sp = cfa;
+		pc = outer;
+	}
+	if (i == k->done.slots)
+		return;
+	k->pc = pc;
+	k->sp = sp;
+	k->done.slots = i;
+	k->frame = (int)i - 1;
+	if (bp_slot)
+		load_bp(k, bp_slot);
+}
+
 /* ---- joining the last stack ------------------------------------------------------------ */
 
 enum {
@@ -279,13 +316,16 @@ static enum outcome walk(struct walker *k)
 	enum outcome o;
 
 	seek(&last, k->sp);
-	while ((o = step(k)) == WALK_STEP) {
+	for (;;) {
+		if (likely(!k->done.foreign && !(k->sp & 7)))
+			run_plain(k, last.next);
+		if ((o = step(k)) != WALK_STEP)
+			return o;
 		if (unlikely(k->sp - 8 >= last.next) && !k->done.foreign && try_join(k, &last, k->sp - 8))
 			return WALK_DONE;
 		if (unlikely(k->done.slots + 4 > STACK_SLOTS))
 			return WALK_CUT;
 	}
-	return o;
 }
 
 struct walk stack_walk(struct context *c, struct caller at)

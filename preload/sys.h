@@ -61,6 +61,9 @@ static inline void *sys_memory(size_t n)
 	return sys_mmap(n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 }
 
+/* Large pages where there are any to be had. */
+static inline void sys_huge(void *at, size_t n) { sys(SYS_madvise, at, n, MADV_HUGEPAGE); }
+
 /* Can 8 bytes at p be read? The kernel copies them in before it looks at the senseless first argument. */
 static inline int sys_readable(const void *p)
 {

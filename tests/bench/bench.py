@@ -133,8 +133,11 @@ class Bench:
         shutil.rmtree(self.place, ignore_errors=True)
 
 
-def printed_ns(_seconds, out):
-    return float([line for line in out.splitlines() if line.startswith("ns ")][0].split()[1])
+def printed(word):
+    return lambda _seconds, out: float([line for line in out.splitlines() if line.startswith(word + " ")][0].split()[1])
+
+
+printed_ns = printed("ns")
 
 
 def seconds_taken(seconds, _out):
@@ -185,7 +188,7 @@ def fewer(arguments):
 def pairs(bench):
     program = bench.tools.compile("bench/pair.c", "pair")
     rounds, count = (3, 1000000) if bench.quick else (7, 4000000)
-    added = {}
+    added, own = {}, {}
     for threads, depth, peers in ((1, 20, ("heaptrack", "memray", "lttng")), (2, 20, ("heaptrack", "memray")), (1, 10, ()), (1, 100, ())):
         name = f"pair, {threads} thread{'s' * (threads > 1)}, depth {depth}"
         arguments = pair_arguments(threads, depth, count)
@@ -197,12 +200,16 @@ def pairs(bench):
             medians["memray"] += medians["native"] - python
         added[threads, depth] = {way: value - medians["native"] for way, value in medians.items()}
         bench.row(name, "ns a pair", medians)
+        cpu = statistics.median(printed("cpu")(0, out) for _, out in summaries)
+        bench.row("  of which the threads' own CPU time", "ns a pair", {"native": medians["native"], "mlprof": cpu})
+        own[threads, depth] = cpu - medians["native"]
     one = added[1, 20]
     bench.bar("added to a pair, depth 20, one thread", one["mlprof"], 75, "ns")
     for peer, told, share in (("heaptrack", "heaptrack's", 1 / 8), ("memray", "memray --native's", 1 / 5)):
         if peer in one:
             bench.bar(f"  as a share of {told}", one["mlprof"] / one[peer], share, "x")
     bench.bar("  two threads against one", added[2, 20]["mlprof"] / one["mlprof"], 1.3, "x")
+    bench.bar("  the same of the threads' own CPU time", own[2, 20] / own[1, 20], 1.3, "x")
     bench.bar("  each frame from depth 10 to 100", (added[1, 100]["mlprof"] - added[1, 10]["mlprof"]) / 90, 0.6, "ns")
 
 

@@ -6,7 +6,8 @@
  *
  * The loop runs at the end of a chain of DEPTH calls. --walk=N makes each allocation come from another one of
  * N stacks through the same two functions: with many of them no cache of stacks can hold them, while all the
- * code is known. Prints ns per pair, when it ended, and with --books what it did.
+ * code is known. Prints ns per pair, by the clock and of the thread's
+ * own CPU time, when it ended, and with --books what it did.
  */
 #include "../workloads/expect.h"
 #include <pthread.h>
@@ -30,19 +31,24 @@ struct worker {
 	pthread_t id;
 	uint64_t state;
 	struct books books;
-	double ns;
+	double ns, cpu_ns;
 	void *slot[SLOTS];
 	size_t bytes[SLOTS];
 };
 
 static pthread_barrier_t barrier;
 
-static double now(void)
+static double clock_of(clockid_t id)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(id, &t);
 	return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+static double now(void)
+{
+	return clock_of(CLOCK_MONOTONIC);
 }
 
 static inline void pair(struct worker *w)
@@ -120,11 +126,13 @@ static void walk_loop(struct worker *w)
 static void *work(void *arg)
 {
 	struct worker *w = arg;
-	double start;
+	double start, cpu;
 
 	pthread_barrier_wait(&barrier);
 	start = now();
+	cpu = clock_of(CLOCK_THREAD_CPUTIME_ID);
 	down(w, walk ? 0 : depth, walk ? walk_loop : loop);
+	w->cpu_ns = clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	w->ns = now() - start;
 	return NULL;
 }
@@ -160,7 +168,7 @@ int main(int argc, char **argv)
 {
 	static struct worker worker[64];
 	struct books all = { 0 };
-	double ns = 0;
+	double ns = 0, cpu_ns = 0;
 	pthread_t id;
 
 	parse(argc, argv);
@@ -179,8 +187,9 @@ int main(int argc, char **argv)
 		all.allocated += worker[i].books.allocated;
 		all.live += worker[i].books.live;
 		ns += worker[i].ns / worker[i].books.allocs / threads;
+		cpu_ns += worker[i].cpu_ns / worker[i].books.allocs / threads;
 	}
-	say("ns %.2f\nend %.0f\n", ns, now());
+	say("ns %.2f\ncpu %.2f\nend %.0f\n", ns, cpu_ns, now());
 	if (say_books) {
 		expect("totals.allocs", all.allocs);
 		expect("totals.frees", all.frees);
