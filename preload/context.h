@@ -33,6 +33,7 @@ struct tls {
 	u64 guard;                  /* frame address of the hook we are inside of, | WRITING; 0: outside */
 	u32 nested;                 /* the nested context is in use */
 	u32 refused;                /* no context was to be had: pass this many events before asking again */
+	u32 api_depth;              /* wrappers of device APIs that we are inside of */
 };
 
 enum { WRITING = 1 };               /* a record is half done; without it, a real function is at work */

@@ -5,6 +5,7 @@
  * allocations and other libraries' constructors are recorded too.
  */
 #include "process.h"
+#include "bind.h"
 #include "buffer.h"
 #include "cfi.h"
 #include "hook.h"
@@ -224,4 +225,5 @@ __attribute__((constructor)) static void start(void)
 		unwind_start();
 	context_leave(v);
 	notice_own_malloc();
+	bind_start();
 }

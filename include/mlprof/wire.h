@@ -129,6 +129,16 @@ enum { CHILD_FORK, CHILD_SPAWN };
 enum { DIED_EXITED, DIED_SIGNAL, DIED_UNKNOWN, DIED_EXEC, DIED_RUNNING };
 enum { TICK_TSC, TICK_MONOTONIC };
 
+enum { DEVICE_CPU = 1, DEVICE_GPU = 2, DEVICE_HOST_MEMORY = 4 };   /* HOST_MEMORY: its memory is the program's own heap */
+enum { DEVICE_CLOCK_NONE, DEVICE_CLOCK_CALIBRATED, DEVICE_CLOCK_BOUNDED };  /* BOUNDED: `queued` lies inside of its call */
+enum { QUEUE_OUT_OF_ORDER = 1, QUEUE_UNTIMED = 2 };
+enum { CALL_OTHER, CALL_ENQUEUE, CALL_SUBMIT, CALL_WAIT, CALL_BUILD, CALL_MEMORY };
+enum { WORK_KERNEL, WORK_READ, WORK_WRITE, WORK_COPY, WORK_FILL, WORK_MAP, WORK_UNMAP, WORK_MARK, WORK_GROUP, WORK_OTHER };
+enum { DONE_TIMED, DONE_OBSERVED, DONE_UNTIMED, DONE_FAILED };     /* OBSERVED: start and end are host stamps, in ticks */
+enum { MEMORY_HOST_VISIBLE = 1, MEMORY_DEVICE_LOCAL = 2, MEMORY_IMPORTED = 4, MEMORY_HOST_POINTER = 8, MEMORY_SHARED = 16 };
+enum { LABEL_QUEUE, LABEL_MEMORY, LABEL_DEVICE };
+#define PACK3(x, y, z) ((u64)(x) | (u64)(y) << 21 | (u64)(z) << 42)
+
 /* ---- shared memory: what the collector sees without being told ---------------------- */
 
 /* One thread's place. Written by the thread, read by the collector. */

@@ -1,0 +1,37 @@
+/*
+ * bind.h - calls to an API are led to our wrappers, however the program comes by the functions.
+ *
+ *   dlsym, dlvsym            answered with the wrapper (bind.c)
+ *   linked references        the GOT entries of modules that import the name are rewritten (bind_got.c)
+ *   the API's own getters    vkGetInstanceProcAddr & co are wrappers themselves, and ask entry_find()
+ *
+ * The names are not exported: a loader that binds its own references to us, or a program that has variables or
+ * functions of the same names, would break.
+ *
+ * To add an entry point: a row in its API's table and a wrapper.
+ */
+#ifndef BIND_H
+#define BIND_H
+
+#include "guest.h"
+
+struct entry {
+	const char *name;
+	void *wrapper;
+	void **real;                    /* gets the real function whenever it is found */
+};
+
+/* A table of entries, ended by a row without a name. */
+extern const struct entry opencl_entries[], vulkan_entries[];
+
+const struct entry *entry_find(const char *name);       /* NULL: not ours, or its API is not wanted */
+void bind_found(const struct entry *e, void *real);     /* remembers it */
+void *bind_real_dlsym(void *handle, const char *name);  /* past our own hook */
+
+void bind_start(void);
+
+/* bind_got.c */
+void bind_modules(void);                        /* looks at modules that came since the last time; asks ld.so */
+bool bind_is_driver(const void *code);          /* in a loader, a layer or a driver: what these call is not the program's */
+
+#endif

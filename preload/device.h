@@ -1,0 +1,60 @@
+/*
+ * device.h - what the wrappers of a device API say: calls, work, memory, devices and their clocks.
+ *
+ * A wrapper looks like this:
+ *
+ *	u64 begin = api_enter();                        0: inside of another wrapper, or not recording: pass through
+ *	r = real(...);
+ *	if (begin)
+ *		call_note(begin, &(struct call){ CALL_WAIT, name, .error = r }, NULL, CALLER());
+ *	api_leave();
+ *
+ * Numbers of names, work and memory are given out here and hold for the whole process image. Nothing here fails: what
+ * cannot be recorded is counted as lost by the buffer.
+ */
+#ifndef DEVICE_H
+#define DEVICE_H
+
+#include "stack.h"
+#include "text.h"
+
+/* "key=value" after "key=value", each ended by NUL; what does not fit is left out. */
+struct args { u32 used; char text[508]; };
+
+void args_text(struct args *a, const char *key, const char *value);
+void args_number(struct args *a, const char *key, u64 value);
+void args_hex(struct args *a, const char *key, u64 value);
+void args_word(struct args *a, const char *word);               /* no key: a memory's first word */
+
+static inline u64 api_enter(void)
+{
+	return tls.api_depth++ || tls.guard ? 0 : ticks();
+}
+
+static inline void api_leave(void) { tls.api_depth--; }
+
+u64 name_number(const char *text);              /* 0 for an empty one */
+u64 work_numbers(u32 count);                    /* the first of so many */
+u64 memory_number(void);
+u64 device_number(void);                        /* also for queues */
+
+struct call {
+	u32 kind;
+	u64 name, work;
+	u32 works;
+	i64 error;
+};
+
+void call_note(u64 begin, const struct call *call, const struct args *args, struct caller at);
+u64 site_number(struct caller at);              /* for work that is recorded here and submitted elsewhere */
+void device_note(const struct rec_device *d, const char *api, const char *name, const char *driver);
+void queue_note(const struct rec_queue *q, const char *name);
+void work_note(const struct rec_work *w, const struct args *args);
+void work_done_note(const struct rec_work_done *w);
+void device_clock_note(const struct rec_device_clock *c);
+void memory_note(struct rec_device_alloc *m, const struct args *args, struct caller at);
+void memory_gone_note(u64 id);                  /* before the real call */
+void label_note(u32 what, u64 id, const char *text);
+void notice_note(const char *line);             /* for the summary */
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * elf_image.c - reads the dynamic section of a loaded module.
+ */
+#include "elf_image.h"
+#include "hook.h"
+#include "text.h"
+
+bool elf_open(struct elf_image *e, const struct link_map *map)
+{
+	u64 value[DT_NUM] = { 0 }, gnu_hash = 0, relatives = 0;
+
+	*e = (struct elf_image){ .bias = map->l_addr };
+	if (!map->l_ld)
+		return false;
+	for (const Elf64_Dyn *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+		if ((u64)d->d_tag < DT_NUM)
+			value[d->d_tag] = d->d_un.d_val;
+		else if (d->d_tag == DT_GNU_HASH)
+			gnu_hash = d->d_un.d_ptr;
+		else if (d->d_tag == DT_RELACOUNT)
+			relatives = d->d_un.d_val;
+	}
+	/* ld.so has made these absolute, except where the section is read-only (vDSO). */
+#define ADDRESS(v) ((v) && (v) < e->bias ? (v) + e->bias : (v))
+	e->symbols = (const void *)ADDRESS(value[DT_SYMTAB]);
+	e->strings = (const void *)ADDRESS(value[DT_STRTAB]);
+	e->gnu_hash = (const void *)ADDRESS(gnu_hash);
+	e->rela = (const void *)ADDRESS(value[DT_RELA]);
+	e->relas = e->rela ? value[DT_RELASZ] / sizeof *e->rela : 0;
+	e->plt = value[DT_PLTREL] == DT_RELA ? (const void *)ADDRESS(value[DT_JMPREL]) : NULL;
+	e->plts = e->plt ? value[DT_PLTRELSZ] / sizeof *e->plt : 0;
+	e->relatives = relatives < e->relas ? relatives : e->relas;
+#undef ADDRESS
+	return e->symbols && e->strings;
+}
+
+static void *address_of(const struct elf_image *e, const Elf64_Sym *s)
+{
+	void *at = (void *)(e->bias + s->st_value);
+
+	return ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC ? ((void *(*)(void))at)() : at;
+}
+
+static bool defines(const struct elf_image *e, const Elf64_Sym *s, const char *name)
+{
+	u32 type = ELF64_ST_TYPE(s->st_info);
+
+	return s->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
+	       text_equal(e->strings + s->st_name, name);
+}
+
+/* nbuckets, first symbol, bloom words, bloom shift | bloom | buckets | chains */
+void *elf_symbol(const struct elf_image *e, const char *name)
+{
+	const u32 *h = e->gnu_hash, *buckets, *chains;
+	u32 hash = 5381, i;
+
+	if (!h || !h[0])
+		return NULL;
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (u8)*c;
+	buckets = h + 4 + 2 * h[2];
+	chains = buckets + h[0];
+	i = buckets[hash % h[0]];
+	if (i < h[1])
+		return NULL;
+	for (;; i++) {
+		if ((chains[i - h[1]] | 1) == (hash | 1) && defines(e, &e->symbols[i], name))
+			return address_of(e, &e->symbols[i]);
+		if (chains[i - h[1]] & 1)
+			return NULL;
+	}
+}
+
+void *elf_next_symbol(const char *name)
+{
+	bool behind = false;
+	struct elf_image e;
+
+	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next) {
+		void *found;
+
+		if (!elf_open(&e, m))
+			continue;
+		if (!behind) {
+			behind = hook_same_module(m->l_ld, (const void *)elf_next_symbol);
+			continue;
+		}
+		if ((found = elf_symbol(&e, name)))
+			return found;
+	}
+	return NULL;
+}

@@ -1,0 +1,23 @@
+/*
+ * elf_image.h - what a loaded module says of itself: its symbols and its relocations, read where ld.so mapped them.
+ */
+#ifndef ELF_IMAGE_H
+#define ELF_IMAGE_H
+
+#include "guest.h"
+#include <link.h>
+
+struct elf_image {
+	u64 bias;
+	const Elf64_Sym *symbols;
+	const char *strings;
+	const u32 *gnu_hash;
+	const Elf64_Rela *rela, *plt;           /* plt: DT_JMPREL */
+	u64 relas, plts, relatives;             /* how many; the first `relatives` of rela name no symbol */
+};
+
+bool elf_open(struct elf_image *e, const struct link_map *map);
+void *elf_symbol(const struct elf_image *e, const char *name);         /* a function it defines, or NULL */
+void *elf_next_symbol(const char *name);        /* the first module after us that defines it, in ld.so's order */
+
+#endif

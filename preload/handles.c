@@ -1,0 +1,167 @@
+/*
+ * handles.c - open addressing with one word of key and one of value; tables that were outgrown stay mapped, because
+ * a reader may still be in them.
+ */
+#include "handles.h"
+#include <string.h>
+
+enum { FIRST = 256, POOL_BYTES = 1 << 16 };
+#define REMOVED (~0ull)
+
+struct handle_slot { u64 key; void *value; };
+struct handle_table { u64 size, used; struct handle_slot slot[]; };     /* used: filled or removed */
+
+static u64 first_place(const struct handle_table *t, u64 key)
+{
+	return (key * 0x9e3779b97f4a7c15ull >> 20) & (t->size - 1);
+}
+
+void *handles_find(const struct handles *h, u64 key)
+{
+	const struct handle_table *t = __atomic_load_n(&h->table, __ATOMIC_ACQUIRE);
+
+	if (!t || !key)
+		return NULL;
+	for (u64 i = first_place(t, key);; i = (i + 1) & (t->size - 1)) {
+		u64 k = __atomic_load_n(&t->slot[i].key, __ATOMIC_ACQUIRE);
+
+		if (!k)
+			return NULL;
+		if (k == key) {
+			void *value = __atomic_load_n(&t->slot[i].value, __ATOMIC_ACQUIRE);
+
+			if (__atomic_load_n(&t->slot[i].key, __ATOMIC_ACQUIRE) == key)
+				return value;
+		}
+	}
+}
+
+/* A removed place is not used again before the table grows: a reader may have just passed it. */
+static void insert(struct handle_table *t, u64 key, void *value)
+{
+	u64 i = first_place(t, key);
+
+	while (t->slot[i].key && t->slot[i].key != key)
+		i = (i + 1) & (t->size - 1);
+	t->used += !t->slot[i].key;
+	__atomic_store_n(&t->slot[i].value, value, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->slot[i].key, key, __ATOMIC_RELEASE);
+}
+
+static u64 live_in(const struct handle_table *t)
+{
+	u64 n = 0;
+
+	for (u64 i = 0; i < t->size; i++)
+		n += t->slot[i].key && t->slot[i].key != REMOVED;
+	return n;
+}
+
+/*
+ * An outgrown table is twice as small as the next, so all of them together are as large as the last. One that is only
+ * full of removed places is followed by one of its own size, and must be given back: its readers are long gone when the
+ * next one is full, so that one is unmapped then.
+ */
+static bool grow(struct handles *h)
+{
+	struct handle_table *old = h->table, *fresh;
+	u64 size = !old ? FIRST : live_in(old) * 4 > old->size ? old->size * 2 : old->size;
+
+	fresh = sys_memory(sizeof *fresh + size * sizeof *fresh->slot);
+	if (!fresh)
+		return false;
+	fresh->size = size;
+	for (u64 i = 0; old && i < old->size; i++)
+		if (old->slot[i].key && old->slot[i].key != REMOVED)
+			insert(fresh, old->slot[i].key, old->slot[i].value);
+	__atomic_store_n(&h->table, fresh, __ATOMIC_RELEASE);
+	if (h->retired)
+		sys_munmap(h->retired, sizeof *fresh + h->retired->size * sizeof *fresh->slot);
+	h->retired = old;
+	return true;
+}
+
+bool handles_put(struct handles *h, u64 key, void *value)
+{
+	bool ok = true;
+
+	if (!key || key == REMOVED)
+		return false;
+	spin_lock(&h->lock);
+	if (!h->table || h->table->used * 2 >= h->table->size)
+		ok = grow(h);
+	if (ok)
+		insert(h->table, key, value);
+	spin_unlock(&h->lock);
+	return ok;
+}
+
+void *handles_remove(struct handles *h, u64 key)
+{
+	void *value = NULL;
+
+	spin_lock(&h->lock);
+	for (u64 i = h->table && key ? first_place(h->table, key) : 0; h->table && key && h->table->slot[i].key; i = (i + 1) & (h->table->size - 1))
+		if (h->table->slot[i].key == key) {
+			value = h->table->slot[i].value;
+			__atomic_store_n(&h->table->slot[i].key, REMOVED, __ATOMIC_RELEASE);
+			break;
+		}
+	spin_unlock(&h->lock);
+	return value;
+}
+
+void handles_each(const struct handles *h, void (*f)(u64 key, void *value, void *to), void *to)
+{
+	const struct handle_table *t = __atomic_load_n(&h->table, __ATOMIC_ACQUIRE);
+
+	for (u64 i = 0; t && i < t->size; i++) {
+		u64 key = __atomic_load_n(&t->slot[i].key, __ATOMIC_ACQUIRE);
+
+		if (key && key != REMOVED)
+			f(key, t->slot[i].value, to);
+	}
+}
+
+/* ---- objects ------------------------------------------------------------------------- */
+
+static void *carve(struct pool *p)
+{
+	void *object = p->next;
+
+	if (!p->next || p->end - p->next < (long)p->size) {
+		size_t bytes = p->size > POOL_BYTES / 8 ? p->size * 8ul : POOL_BYTES;
+
+		object = sys_memory(bytes);
+		if (!object)
+			return NULL;
+		p->next = object;
+		p->end = p->next + bytes;
+	}
+	p->next += p->size;
+	return object;
+}
+
+void *pool_get(struct pool *p)
+{
+	void *object;
+
+	spin_lock(&p->lock);
+	object = p->free;
+	if (object)
+		p->free = *(void **)object;
+	else
+		object = carve(p);
+	spin_unlock(&p->lock);
+	if (object)
+		memset(object, 0, p->size);
+	return object;
+}
+
+void pool_put(struct pool *p, void *object)
+{
+	spin_lock(&p->lock);
+	*(void **)object = p->free;
+	p->free = object;
+	spin_unlock(&p->lock);
+}

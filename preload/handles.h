@@ -1,0 +1,39 @@
+/*
+ * handles.h - an API's handle -> what we know of the object.
+ *
+ * Reading takes no lock: wrappers of the hot calls (vkCmdDispatch, clEnqueueNDRangeKernel) begin with it. Changes do,
+ * for a moment, and never around a real call. What is looked up belongs to an object that the program holds, so it is
+ * not removed meanwhile.
+ */
+#ifndef HANDLES_H
+#define HANDLES_H
+
+#include "guest.h"
+
+struct handles { struct handle_table *table, *retired; u32 lock; };
+
+void *handles_find(const struct handles *h, u64 key);           /* NULL: unknown */
+bool handles_put(struct handles *h, u64 key, void *value);      /* an older value of the key is replaced */
+void *handles_remove(struct handles *h, u64 key);               /* what was there */
+void handles_each(const struct handles *h, void (*f)(u64 key, void *value, void *to), void *to);
+
+/* Objects of one size, zeroed; memory that is given back is used again, never unmapped. */
+struct pool { void *free; char *next, *end; u32 size, lock; };
+
+#define POOL(type) { .size = sizeof(type) < 16 ? 16 : (sizeof(type) + 15) & ~15u }
+void *pool_get(struct pool *p);
+void pool_put(struct pool *p, void *object);
+
+static inline void spin_lock(u32 *lock)
+{
+	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(lock, __ATOMIC_RELAXED))
+			sys(SYS_sched_yield, 0, 0, 0);
+}
+
+static inline void spin_unlock(u32 *lock)
+{
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+#endif
