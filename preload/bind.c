@@ -48,7 +48,11 @@ const struct entry *entry_find(const char *name)
 
 void bind_found(const struct entry *e, void *real)
 {
-	if (e->real && real != e->wrapper)
+	if (real == e->wrapper)
+		return;
+	if (e->found)
+		e->found(real);
+	if (e->real)
 		__atomic_store_n(e->real, real, __ATOMIC_RELEASE);
 }
 
