@@ -9,7 +9,7 @@
 
 enum { TABLE = 2048 };
 
-static const struct entry *const apis[] = { opencl_entries, vulkan_entries };
+static const struct { u32 bit; const struct entry *entries; } apis[] = { { API_OPENCL, opencl_entries }, { API_VULKAN, vulkan_entries } };
 
 void *(*bind_next_dlsym)(void *, const char *);
 void *(*bind_next_dlvsym)(void *, const char *, const char *);
@@ -84,7 +84,7 @@ __attribute__((visibility("hidden"))) void *bind_pick(void *handle, const char *
 	void *real;
 
 	find_next();
-	if (tls.guard || guest.state != GUEST_ON)
+	if (tls.guard || guest.state != GUEST_ON || !guest.control->apis)
 		return NULL;
 	bind_modules();
 	e = entry_find(name);
@@ -100,7 +100,8 @@ __attribute__((visibility("hidden"))) void *bind_pick(void *handle, const char *
 void bind_start(void)
 {
 	for (u32 i = 0; i < sizeof apis / sizeof *apis; i++)
-		for (const struct entry *e = apis[i]; e->name; e++)
+		for (const struct entry *e = apis[i].entries; e->name && guest.control->apis & apis[i].bit; e++)
 			table_add(e);
-	bind_modules();
+	if (guest.control->apis)
+		bind_modules();
 }
