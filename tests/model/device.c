@@ -28,11 +28,12 @@ static struct {
 #undef X
 } cl;
 
+/* Eight columns an item. */
 #define MULTIPLY(name)                                                                                 \
-	"__kernel void " name "(__global float *out, __global const float *in, __global const float *w, int k, int n)\n" \
+	"__kernel void " name "(__global float8 *out, __global const float *in, __global const float8 *w, int k, int n)\n" \
 	"{\n"                                                                                          \
 	"  int row = get_global_id(1), column = get_global_id(0);\n"                                   \
-	"  float sum = out[row * n + column];\n"                                                       \
+	"  float8 sum = out[row * n + column];\n"                                                      \
 	"  for (int i = 0; i < k; i++) sum += in[row * k + i] * w[i * n + column];\n"                  \
 	"  out[row * n + column] = sum;\n"                                                             \
 	"}\n"
@@ -118,8 +119,8 @@ static cl_mem matrix_on_device(const float *w, size_t floats)
 void device_multiply(const char *what, float *out, const float *in, const float *w, size_t rows, size_t k, size_t n)
 {
 	cl_mem buffer[3] = { buffer_with(out, rows * n), buffer_with(in, rows * k), matrix_on_device(w, k * n) };
-	cl_int size[2] = { (cl_int)k, (cl_int)n };
-	size_t global[2] = { n, rows }, local[2] = { 64, 1 };
+	cl_int size[2] = { (cl_int)k, (cl_int)n / 8 };
+	size_t global[2] = { n / 8, rows }, local[2] = { 32, 1 };
 	struct kernel *kernel = kernels;
 
 	while (strcmp(kernel->what, what))
