@@ -12,10 +12,10 @@
 /* Work on its way. */
 struct job {
 	u64 work;
+	u64 begin;                      /* of its call */
 	bool own_event;                 /* ours, to be released */
-	bool timed;                     /* its queue takes times */
-	bool frees;                     /* clEnqueueSVMFree: what it freed follows */
-	u32 svm_pointers;
+	bool timed;                     /* its queue takes times; else its end is when we are called back */
+	u32 svm_pointers;               /* clEnqueueSVMFree: what it frees */
 	const void *svm[12];
 };
 
@@ -46,7 +46,9 @@ static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
 	tls.api_depth++;                        /* what the driver calls for us is not the program's */
 	if (status < 0)
 		r.status = DONE_FAILED;
-	else if (job->timed && read_times(e, &r))
+	else if (!job->timed)
+		r = (struct rec_work_done){ .id = job->work, .status = DONE_OBSERVED, .start = job->begin, .end = ticks() };
+	else if (read_times(e, &r))
 		r.status = DONE_TIMED;
 	work_done_note(&r);
 	for (u32 i = 0; i < job->svm_pointers; i++)
@@ -80,12 +82,21 @@ struct about {
 static bool enqueue_begin(struct enqueue *e, cl_command_queue q, cl_event *event)
 {
 	*e = (struct enqueue){ .begin = api_enter(), .event = event };
-	if (e->begin && (e->queue = opencl_queue(q)) && (e->job = pool_get(&jobs))) {
-		if (!event)
-			e->event = &e->own;
-		return true;
+	if (!e->begin || !(e->queue = opencl_queue(q))) {
+		api_leave();
+		return false;
 	}
-	api_leave();
+	if (guest.control->device_time != DEVICE_TIME_OFF && (e->job = pool_get(&jobs)) && !event)
+		e->event = &e->own;
+	return true;
+}
+
+/* The work is known, and its end will be. False: there is nothing to wait for. */
+static bool watch(struct enqueue *e)
+{
+	if (*e->event && cl.clSetEventCallback(*e->event, CL_COMPLETE, ended, e->job) == CL_SUCCESS)
+		return true;
+	work_done_note(&(struct rec_work_done){ .id = e->job->work, .status = DONE_UNTIMED });
 	return false;
 }
 
@@ -100,6 +111,7 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 
 	if (r == CL_SUCCESS) {
 		job->work = call.work = work.id = work_numbers(1);
+		job->begin = e->begin;
 		job->own_event = e->event == &e->own;
 		job->timed = e->queue->profiled || e->queue->forced;
 		call.works = 1;
@@ -107,11 +119,8 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 		call.told_args = &about->args;
 	}
 	call_note(e->begin, &call, NULL, at);
-	if (r != CL_SUCCESS || !*e->event || cl.clSetEventCallback(*e->event, CL_COMPLETE, ended, job) != CL_SUCCESS) {
-		if (r == CL_SUCCESS)
-			work_done_note(&(struct rec_work_done){ .id = job->work, .status = DONE_UNTIMED });
+	if (job && (r != CL_SUCCESS || !watch(e)))
 		pool_put(&jobs, job);
-	}
 	api_leave();
 }
 
@@ -253,10 +262,12 @@ cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers,
 
 	if (!enqueue_begin(&e, q, event))
 		return cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, event);
-	for (u32 i = 0; i < n && i < sizeof e.job->svm / sizeof *e.job->svm; i++)
-		e.job->svm[e.job->svm_pointers++] = pointers[i];
-	for (u32 i = e.job->svm_pointers; i < n; i++)
-		opencl_svm_gone(pointers[i]);
+	for (u32 i = 0; i < n; i++) {
+		if (e.job && i < sizeof e.job->svm / sizeof *e.job->svm)
+			e.job->svm[e.job->svm_pointers++] = pointers[i];
+		else
+			opencl_svm_gone(pointers[i]);
+	}
 	r = cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, e.event);
 	enqueue_end(&e, r, &(struct about){ WORK_OTHER, NAMED("clEnqueueSVMFree") }, CALLER());
 	return r;
