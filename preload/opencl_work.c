@@ -109,7 +109,7 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 	};
 	struct job *job = e->job;
 
-	if (r == CL_SUCCESS) {
+	if (r == CL_SUCCESS && job) {
 		job->work = call.work = work.id = work_numbers(1);
 		job->begin = e->begin;
 		job->own_event = e->event == &e->own;
