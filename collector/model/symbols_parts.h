@@ -34,8 +34,15 @@ struct spot {
 	struct { struct object *object; u64 addr; } key;
 	const struct module *module;
 	struct frame *at;               /* NULL until resolved */
-	u32 count;
+	u32 count, number;
 	UT_hash_handle hh;
+};
+
+/* A return address of a process, and when: nodes have few of these, and to find module and spot again takes long. */
+struct place {
+	u64 pc;
+	u32 epoch;
+	struct spot *spot;              /* NULL: nothing here */
 };
 
 /* One function around an address, as debug information has it: the real one first, then those inlined, inwards. */
@@ -77,6 +84,8 @@ struct object {
 struct process_memo {
 	struct spot **spot_of;          /* by node */
 	u32 nodes;
+	struct place *place;            /* by hash of address and epoch, half of it empty */
+	u32 places, place_room;
 	struct object **object_of;      /* by module */
 	u32 modules;
 	struct object *nowhere;
