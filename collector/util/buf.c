@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { USUAL_BYTES = 64 };
+
 static bool reserve(struct buf *b, size_t more)
 {
 	size_t need = b->used + more + 1;
@@ -49,19 +51,23 @@ void buf_repeat(struct buf *b, char c, int times)
 		buf_char(b, c);
 }
 
+/* Most texts fit at the first try. */
 void buf_print(struct buf *b, const char *format, ...)
 {
-	va_list args;
+	int count;
 
-	va_start(args, format);
-	int count = vsnprintf(NULL, 0, format, args);
-	va_end(args);
-	if (count < 0 || !reserve(b, count))
-		return;
-	va_start(args, format);
-	vsnprintf(b->at + b->used, count + 1, format, args);
-	va_end(args);
-	b->used += count;
+	for (size_t more = USUAL_BYTES; reserve(b, more); more = count) {
+		size_t room = b->room - b->used;
+		va_list args;
+
+		va_start(args, format);
+		count = vsnprintf(b->at + b->used, room, format, args);
+		va_end(args);
+		if (count < 0 || (size_t)count < room) {
+			b->used += count < 0 ? 0 : count;
+			return;
+		}
+	}
 }
 
 int buf_write(const struct buf *b, int fd)
