@@ -4,12 +4,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { USUAL_BYTES = 64 };
 
-static bool reserve(struct buf *b, size_t more)
+bool buf_reserve(struct buf *b, size_t more)
 {
 	size_t need = b->used + more + 1;
 
@@ -19,30 +18,9 @@ static bool reserve(struct buf *b, size_t more)
 	char *at = realloc(b->at, room);
 
 	b->failed = !at;
-	if (at) {
-		b->at = at;
-		b->room = room;
-	}
+	b->room = at ? room : b->used;          /* none: buf_add() asks again */
+	b->at = at ? at : b->at;
 	return at;
-}
-
-void buf_add(struct buf *b, const char *bytes, size_t count)
-{
-	if (!reserve(b, count))
-		return;
-	memcpy(b->at + b->used, bytes, count);
-	b->used += count;
-	b->at[b->used] = 0;
-}
-
-void buf_text(struct buf *b, const char *text)
-{
-	buf_add(b, text, strlen(text));
-}
-
-void buf_char(struct buf *b, char c)
-{
-	buf_add(b, &c, 1);
 }
 
 void buf_repeat(struct buf *b, char c, int times)
@@ -56,7 +34,7 @@ void buf_print(struct buf *b, const char *format, ...)
 {
 	int count;
 
-	for (size_t more = USUAL_BYTES; reserve(b, more); more = count) {
+	for (size_t more = USUAL_BYTES; buf_reserve(b, more); more = count) {
 		size_t room = b->room - b->used;
 		va_list args;
 

@@ -68,8 +68,9 @@ static void begin(struct json *j, const char *key)
 	j->more = true;
 	if (!key)
 		return;
-	quoted(&j->out, key, strlen(key));
-	buf_text(&j->out, ": ");
+	buf_char(&j->out, '"');
+	buf_text(&j->out, key);
+	buf_text(&j->out, "\": ");
 }
 
 void json_open(struct json *j, const char *key, char bracket)
