@@ -221,15 +221,12 @@ static void set_frame(struct frame *f, const struct name *name, const struct lin
 	f->internal = name->internal || o->internal;
 }
 
-/* Nobody knows the function: where it begins, and what stands before it. What has no name and follows an allocator's
- * function closely is most likely a part of it. */
-static void set_unnamed(struct symbols *y, struct frame *f, const struct spot *spot, const struct found *near)
+/* Nobody knows the function: where it begins, and what stands before it. */
+static struct unnamed unnamed_at(struct symbols *y, const struct object *o, u64 start, u64 addr, const struct found *near)
 {
-	const struct object *o = spot->key.object;
 	const char *where = o->path ? *o->base ? o->base : "[unknown]" : "[no file]";
 	const struct name *n = near->name ? name_of(y, near->name) : NULL;
-	u64 start = o->file ? code_file_start(o->file, spot->key.addr) : spot->key.addr;
-	u64 into = spot->key.addr - start;
+	u64 into = addr - start;
 	char text[4096];
 
 	if (n && near->offset > into)
@@ -237,8 +234,20 @@ static void set_unnamed(struct symbols *y, struct frame *f, const struct spot *s
 			 n->function, (unsigned long long)(near->offset - into));
 	else
 		snprintf(text, sizeof(text), "%.1000s+0x%llx", where, (unsigned long long)start);
-	f->function = f->linkage = text_of(y, text);
-	f->internal = o->internal || (n && n->internal && near->offset < NEAR_BYTES);
+	return (struct unnamed){ o, start, near->name, n && n->internal, text_of(y, text) };
+}
+
+/* What has no name and follows an allocator's function closely is most likely a part of it. */
+static void set_unnamed(struct symbols *y, struct frame *f, const struct spot *spot, const struct found *near)
+{
+	const struct object *o = spot->key.object;
+	u64 start = o->file ? code_file_start(o->file, spot->key.addr) : spot->key.addr;
+	struct unnamed *last = &y->last_unnamed;
+
+	if (last->object != o || last->start != start || last->near != near->name)
+		*last = unnamed_at(y, o, start, spot->key.addr, near);
+	f->function = f->linkage = last->text;
+	f->internal = o->internal || (last->near_internal && near->offset < NEAR_BYTES);
 	y->unnamed++;
 }
 

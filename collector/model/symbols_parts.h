@@ -91,6 +91,15 @@ struct process_memo {
 	struct object *nowhere;
 };
 
+/* A function that nobody knows: its addresses come one after the other. */
+struct unnamed {
+	const struct object *object;
+	u64 start;
+	const char *near;               /* the symbol before it */
+	bool near_internal;
+	const char *text;
+};
+
 struct symbols {
 	bool debuginfod;
 	struct name *names;
@@ -100,6 +109,7 @@ struct symbols {
 	struct process_memo *memo;      /* by process index */
 	u32 memos;
 	i64 work;                       /* what may still be spent on debug information: see symbols_dwarf.c */
+	struct unnamed last_unnamed;
 	u64 unnamed, unlined;
 };
 

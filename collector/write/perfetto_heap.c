@@ -355,21 +355,23 @@ struct request {
 	bool run;
 };
 
-static void dump(struct perfetto *w, const struct process *p, struct symbols *y, const struct holder_list *list,
-		 u64 ticks, u32 limit, const struct request *what)
+/* `d` has what all dumps of a process share. */
+static void dump(struct dump *d, const struct holder_list *list, u64 ticks, u32 limit, const struct request *what)
 {
 	const struct holder **row = malloc((list->count + 1) * sizeof(*row));
 	u32 rows = row ? rows_of_pool(list, what->pool, row) : 0;
-	struct dump d = { .w = w, .process = p, .symbols = y, .heap = what->heap, .run = what->run, .ns = ns_of(w, ticks) };
 
-	if (rows)
-		d.stacks = stacks_new(y, p);
-	if (d.stacks) {
-		d.sequence = w->next_sequence++;
-		add_rows(&d, row, rows, limit);
+	if (rows && !d->stacks)
+		d->stacks = stacks_new(d->symbols, d->process);
+	if (rows && d->stacks) {
+		d->heap = what->heap;
+		d->run = what->run;
+		d->ns = ns_of(d->w, ticks);
+		d->sequence = d->w->next_sequence++;
+		d->index = 0;
+		stacks_next_sequence(d->stacks);
+		add_rows(d, row, rows, limit);
 	}
-	stacks_free(d.stacks);
-	enc_free(&d.samples);
 	free(row);
 }
 
@@ -379,11 +381,14 @@ static void process_dumps(struct perfetto *w, const struct process *p, struct sy
 	static const struct request at_exit[] = {
 		{ "libc.malloc at exit", POOL_MALLOC, true }, { "mmap at exit", POOL_MMAP, true },
 	};
+	struct dump d = { .w = w, .process = p, .symbols = y };
 
 	for (int i = 0; i < 2; i++)
-		dump(w, p, y, &p->total.at_peak, p->total.peak_ticks, limit, &at_peak[i]);
+		dump(&d, &p->total.at_peak, p->total.peak_ticks, limit, &at_peak[i]);
 	for (int i = 0; i < 2; i++)
-		dump(w, p, y, &p->at_exit, process_end(w->session, p), limit, &at_exit[i]);
+		dump(&d, &p->at_exit, process_end(w->session, p), limit, &at_exit[i]);
+	stacks_free(d.stacks);
+	enc_free(&d.samples);
 }
 
 static int by_peak(const void *a, const void *b)

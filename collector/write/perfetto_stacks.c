@@ -56,7 +56,8 @@ struct stacks {
 	struct way *way;                /* by node */
 	struct enc ways;
 	u64 ways_gone;                  /* bytes forgotten */
-	u32 *callstack_of;              /* by node */
+	u32 *callstack_of;              /* by node: its number + callstacks_gone */
+	u32 callstacks_gone;            /* of other sequences */
 	struct enc data;                /* InternedData not yet written */
 	u32 path[DEPTH_MAX];
 };
@@ -70,23 +71,46 @@ struct stacks *stacks_new(struct symbols *y, const struct process *p)
 	k->symbols = y;
 	k->process = p;
 	k->way = calloc((size_t)p->nodes + 1, sizeof(*k->way));
-	k->callstack_of = calloc((size_t)p->nodes + 1, sizeof(u32));
+	k->callstack_of = calloc((size_t)p->nodes + 1, sizeof(*k->callstack_of));
 	if (k->way && k->callstack_of)
 		return k;
 	stacks_free(k);
 	return NULL;
 }
 
-void stacks_free(struct stacks *k)
+static void forget_ways(struct stacks *k)
+{
+	k->ways_gone += k->ways.len;
+	k->ways.len = 0;
+}
+
+static void forget_known(struct stacks *k)
 {
 	struct known *n, *next;
 
-	if (!k)
-		return;
 	HASH_ITER(hh, k->known, n, next) {
 		HASH_DEL(k->known, n);
 		free(n);
 	}
+}
+
+/* The large tables stay, and what is in them is of the past. */
+void stacks_next_sequence(struct stacks *k)
+{
+	forget_known(k);
+	forget_ways(k);
+	k->callstacks_gone += k->count[DATA_CALLSTACKS];
+	if (k->frames_room)
+		memset(k->frames_of, 0, k->frames_room * sizeof(*k->frames_of));
+	memset(k->count, 0, sizeof(k->count));
+	k->data.len = 0;
+}
+
+void stacks_free(struct stacks *k)
+{
+	if (!k)
+		return;
+	forget_known(k);
 	free(k->frames_of);
 	free(k->way);
 	free(k->callstack_of);
@@ -312,18 +336,12 @@ static struct way way_to(struct stacks *k, u32 node)
 	return k->way[node];
 }
 
-static void forget_ways(struct stacks *k)
-{
-	k->ways_gone += k->ways.len;
-	k->ways.len = 0;
-}
-
 u32 stacks_callstack(struct stacks *k, u32 node, const char *below)
 {
 	u32 *memo = below ? NULL : &k->callstack_of[node < k->process->nodes ? node : 0];
 
-	if (memo && *memo)
-		return *memo;
+	if (memo && *memo > k->callstacks_gone)
+		return *memo - k->callstacks_gone;
 	if (k->ways.len > WAYS_BYTES)
 		forget_ways(k);
 
@@ -338,6 +356,6 @@ u32 stacks_callstack(struct stacks *k, u32 node, const char *below)
 		enc_uint(&k->data, CALLSTACK_FRAME, lone);
 	enc_close(&k->data, mark);
 	if (memo)
-		*memo = iid;
+		*memo = k->callstacks_gone + iid;
 	return iid;
 }
