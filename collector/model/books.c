@@ -683,9 +683,9 @@ void books_close(struct model *m, struct proc *p, u64 ticks)
 	m->s.total.now -= p->p.total.now;
 	note(m, &m->tree_curve, ticks, m->s.total.now);
 	rows_totals(p);
-	p->p.total.at_peak = rows_holders(p, p->peak, p->peak_rows, true);
-	p->p.at_exit = rows_holders(p, NULL, p->rows, true);
-	p->tree_held = rows_holders(p, p->tree_peak, p->tree_rows, true);
+	p->p.total.at_peak = rows_holders(p, p->peak, p->peak_rows);
+	p->p.at_exit = rows_all(p);
+	p->tree_held = rows_holders(p, p->tree_peak, p->tree_rows);
 	p->tree_peaks = m->tree_peaks;
 	rows_release(p);
 	nodes_release(p);

@@ -205,7 +205,8 @@ void books_close(struct model *m, struct proc *p, u64 ticks);
 /* rows.c */
 u32 row_of(struct proc *p, u32 node, u32 pool);
 struct held row_now(const struct row *r);
-struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows, bool heap_only);
+struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows);
+struct holder_list rows_all(const struct proc *p);
 void holders_sort(struct holder_list *l);
 void rows_totals(struct proc *p);
 void rows_release(struct proc *p);
