@@ -1,18 +1,17 @@
 /*
- * books.c - the hot half of the model. A window goes through three tight loops:
+ * books.c - the hot half of the model. A window goes through two tight loops:
  *
- *   resolve   each free finds its block in the live table     -> entries {size, row} and steps {+-bytes, time}
- *   post      entries go to their rows
+ *   resolve   each free finds its block in the live table, rows change  -> entries {size, row} and steps {+-bytes, time}
  *   swing     running sum over the steps: lowest, highest, last value, up to the end of the curves' bucket
  *
- * An event (a mapping, a process, a sample ...) stops the first loop, the other two catch up, then it is taken.
+ * An event (a mapping, a process, a sample ...) stops the first loop, the other one catches up, then it is taken.
  */
 #include "inside.h"
 #include <sys/mman.h>
 
 #define LIVE_SIZE_LIMIT (PACKED_SIZE_LIMIT - 1)         /* this value: look into the table of huge blocks */
 
-enum { FETCH_TAGS = 24, FETCH_BLOCK = 12, FETCH_ROW = 16, MANY_BLOCKS = 1 << 15 };
+enum { FETCH = 32, MANY_BLOCKS = 1 << 15 };
 
 /* Touched as far as it is used; a short session costs next to nothing. */
 static void *pages(size_t bytes)
@@ -28,7 +27,6 @@ void books_init(struct model *m)
 
 	j->entry = pages(JOURNAL_ENTRIES * sizeof(*j->entry));
 	j->step = pages(SLICE_ENTRIES * sizeof(*j->step));
-	j->ticks = pages(SLICE_ENTRIES * sizeof(*j->ticks));
 }
 
 void books_release(struct model *m)
@@ -37,7 +35,6 @@ void books_release(struct model *m)
 
 	munmap(j->entry, JOURNAL_ENTRIES * sizeof(*j->entry));
 	munmap(j->step, SLICE_ENTRIES * sizeof(*j->step));
-	munmap(j->ticks, SLICE_ENTRIES * sizeof(*j->ticks));
 }
 
 /* ---- peaks --------------------------------------------------------------------------- */
@@ -94,20 +91,35 @@ static void copy_unsettled(struct model *m)
 	}
 }
 
+/* The oldest entry that came after a peak whose rows are to be worked out. */
+static u64 first_to_undo(struct model *m)
+{
+	u64 first = m->mark.settled ? UINT64_MAX : m->mark.at;
+	u32 i;
+
+	for (i = 0; i < m->s.processes; i++) {
+		const struct mark *k = &proc_at(m, i)->mark;
+
+		if (!k->settled && k->at < first)
+			first = k->at;
+	}
+	return first;
+}
+
 static void undo_since_peaks(struct model *m)
 {
 	const struct journal *j = &m->journal;
-	u32 i;
+	u64 at;
 
-	for (i = 0; i < j->count; i++) {
-		const struct entry *e = &j->entry[i];
+	for (at = first_to_undo(m); at < j->base + j->count; at++) {
+		const struct entry *e = &j->entry[at - j->base];
 		struct proc *p = proc_at(m, e->what >> WHAT_PROCESS_SHIFT);
 
 		if (p->closed)
 			continue;
-		if (!p->mark.settled && j->base + i >= p->mark.at)
+		if (!p->mark.settled && at >= p->mark.at)
 			undo(&p->peak[e->row], e);
-		if (!m->mark.settled && j->base + i >= m->mark.at)
+		if (!m->mark.settled && at >= m->mark.at)
 			undo(&p->tree_peak[e->row], e);
 	}
 }
@@ -124,7 +136,7 @@ void books_settle(struct model *m)
 		proc_at(m, i)->mark.settled = true;
 	m->mark.settled = true;
 	j->base += j->count;
-	j->count = j->posted = 0;
+	j->count = 0;
 }
 
 static void need_room(struct model *m, u32 entries)
@@ -137,22 +149,35 @@ static void need_room(struct model *m, u32 entries)
 
 /* Writes to the journal, one step for each entry. */
 struct pen {
-	struct journal *j;
-	u32 n, steps;
+	struct entry *entry;
+	struct step *step;
+	struct proc *first;             /* whose blocks they are ... */
+	bool several;                   /* ... unless they are of several processes */
 };
 
-static inline void write_entry(struct pen *w, u64 ticks, i64 step, u64 size, u32 row, u32 what)
+static inline void post(struct row *r, u64 size, u32 what)
 {
-	w->j->entry[w->n] = (struct entry) { size, row, what };
-	w->j->step[w->steps] = step;
-	w->j->ticks[w->steps] = ticks;
-	w->n++;
-	w->steps++;
+	r->bytes[what & WHAT_OUT] += size;
+	r->count[what & WHAT_WAY]++;
 }
 
-static inline u32 what(const struct proc *p, u32 bits)
+static void enter(struct pen *w, struct proc *p, struct step step, u64 size, u32 row, u32 what)
 {
-	return bits | WHAT_BLOCK | p->p.index << WHAT_PROCESS_SHIFT;
+	post(&p->row[row], size, what);
+	*w->entry++ = (struct entry) { size, row, what | p->p.index << WHAT_PROCESS_SHIFT };
+	*w->step++ = step;
+}
+
+static void enter_birth(struct pen *w, struct proc *p, u64 ticks, u64 value)
+{
+	u64 size = value >> NODE_BITS;
+
+	enter(w, p, (struct step) { (i64)size, ticks }, size, value & NODE_MASK, WHAT_BLOCK);
+}
+
+static void enter_death(struct pen *w, struct proc *p, u64 ticks, u64 size, u32 row, u32 temporary)
+{
+	enter(w, p, (struct step) { -(i64)size, ticks }, size, row, WHAT_BLOCK | WHAT_OUT | temporary);
 }
 
 static void put_huge(struct proc *p, u64 addr, u64 size)
@@ -193,11 +218,11 @@ static u64 leave_large(struct model *m, struct proc *p, u64 addr, u64 value, u64
 	return size;
 }
 
-static inline u64 size_of_left(struct model *m, struct proc *p, u64 addr, u64 value, u64 ticks)
+static u64 size_of_left(struct model *m, struct proc *p, u64 addr, u64 value, u64 ticks)
 {
 	u64 size = value >> NODE_BITS;
 
-	if (unlikely(size >= m->s.head.large))
+	if (size >= m->s.head.large || size == LIVE_SIZE_LIMIT)
 		return leave_large(m, p, addr, value, ticks);
 	return size;
 }
@@ -215,10 +240,10 @@ static void drop_stale(struct model *m, struct proc *p, struct pen *w, u64 addr,
 {
 	u64 size = size_of_left(m, p, addr, value, ticks);
 
-	write_entry(w, ticks, -(i64)size, size, value & NODE_MASK, what(p, WHAT_OUT));
+	enter_death(w, p, ticks, size, value & NODE_MASK, 0);
 }
 
-static inline void put_block(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 value, u64 ticks)
+static void put_block(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 value, u64 ticks)
 {
 	u64 stale = value;
 
@@ -248,7 +273,7 @@ static void take_birth(struct model *m, struct proc *p, struct pen *w, const str
 	if (size == LIVE_SIZE_LIMIT)
 		put_huge(p, x->addr, x->size);
 	open_block_span(m, p, x, row, ticks);
-	write_entry(w, ticks, (i64)x->size - before, x->size, row, what(p, 0));
+	enter(w, p, (struct step) { (i64)x->size - before, ticks }, x->size, row, WHAT_BLOCK);
 }
 
 /* The old block of a realloc stays in the sums until the new one is there. */
@@ -275,11 +300,11 @@ static void take_enter(struct model *m, struct proc *p, struct pen *w, const str
 		take_birth(m, p, w, x, ticks, 0);
 		return;
 	}
-	write_entry(w, ticks, 0, h.size, h.row, what(p, WHAT_OUT));
+	enter(w, p, (struct step) { 0, ticks }, h.size, h.row, WHAT_BLOCK | WHAT_OUT);
 	take_birth(m, p, w, x, ticks, (i64)h.size);
 }
 
-static inline void take_death(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 ticks, u32 temporary)
+static void take_death(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 ticks, u32 temporary)
 {
 	u64 value, size;
 
@@ -288,7 +313,7 @@ static inline void take_death(struct model *m, struct proc *p, struct pen *w, u6
 		return;
 	}
 	size = size_of_left(m, p, addr, value, ticks);
-	write_entry(w, ticks, -(i64)size, size, value & NODE_MASK, what(p, WHAT_OUT | temporary));
+	enter_death(w, p, ticks, size, value & NODE_MASK, temporary);
 }
 
 static void take_extra(struct model *m, struct proc *p, struct pen *w, const struct extra *x, u64 ticks)
@@ -307,120 +332,170 @@ static inline u64 addr_of(const struct rec *r)
 	return r->a & PACKED_ADDR_MASK;
 }
 
-/* The very next record frees the block that this one makes: it need not go through the live table. */
-static inline bool dies_at_once(const struct window *w, u32 i, u32 end, const struct rec *r)
+/* What live_turn() would not do. */
+static void take_odd_block(struct model *m, struct proc *p, struct pen *w, const struct rec *r, u64 ticks)
 {
-	const struct rec *next;
-
-	if (i + 1 >= end)
-		return false;
-	next = &w->rec[w->key[i + 1] & KEY_INDEX_MASK];
-	return (next->a & ~1ull) == ((r->a & ~7ull) | REC_FREE);
+	if (r->a & REC_FREE) {
+		take_death(m, p, w, addr_of(r), ticks, r->a & WHAT_TEMPORARY);
+		return;
+	}
+	put_block(m, p, w, addr_of(r), r->w, ticks);
+	enter_birth(w, p, ticks, r->w);
 }
 
-static inline void take_pair(struct model *m, struct proc *p, struct pen *w, const struct rec *r, const struct rec *next,
-			     u64 born, u64 died)
+static inline const struct rec *rec_at(const struct window *w, u32 i)
 {
-	u64 size = r->w >> NODE_BITS, stale;
-	u32 row = r->w & NODE_MASK;
-
-	if (unlikely(live_take(&p->live, addr_of(r), &stale)))
-		drop_stale(m, p, w, addr_of(r), stale, born);
-	write_entry(w, born, (i64)size, size, row, what(p, 0));
-	write_entry(w, died, -(i64)size, size, row, what(p, WHAT_OUT | (next->a & 1) * WHAT_TEMPORARY));
+	return &w->rec[w->key[i] & KEY_INDEX_MASK];
 }
 
-static inline void fetch(struct live *l, const struct window *w, u32 i)
+static inline u64 ticks_at(const struct window *w, u32 i)
 {
-	const struct rec *far = &w->rec[w->key[i + FETCH_TAGS] & KEY_INDEX_MASK];
-	const struct rec *near = &w->rec[w->key[i + FETCH_BLOCK] & KEY_INDEX_MASK];
+	return w->base + (w->key[i] >> KEY_TIME_SHIFT);
+}
 
-	live_fetch_tags(l, addr_of(far));
-	live_fetch_block(l, addr_of(near), near->a & 1);
+/* The blocks of the stretch of records after the next are sought while the next one's are on their way. */
+static inline __attribute__((always_inline)) void fetch(struct live *l, const struct window *w, u32 i, u32 end)
+{
+	u32 from = end - i < FETCH ? end : i + FETCH, to = end - from < FETCH ? end : from + FETCH;
+
+	for (i = from; i < to; i++)
+		live_fetch_block(l, addr_of(rec_at(w, i)), rec_at(w, i)->a & REC_FREE);
+	from = to;
+	to = end - from < FETCH ? end : from + FETCH;
+	for (i = from; i < to; i++)
+		live_fetch_tags(l, addr_of(rec_at(w, i)));
+}
+
+static inline bool is_plain(const struct rec *r)
+{
+	return r->a & REC_PLAIN;
+}
+
+/* The next record frees the block that this one makes. */
+static inline bool is_brief(u64 a, u64 next)
+{
+	return next - a == (REC_FREE | REC_TEMPORARY);
 }
 
 /*
- * Takes records [i, end) until an event or a process that is not known yet. Returns where it stopped.
- * `many`: the live table is larger than the cache, so look ahead.
+ * Takes records [i, end) of p until one is not plain, or brief, or not p's, or nothing for live_turn(). Returns where it
+ * stopped. `many`: the live table is larger than the cache, so look ahead.
  */
-static inline u32 resolve(struct model *m, const struct window *w, u32 i, u32 end, struct pen *pen, bool many)
+static inline u32 take_plain(struct proc *p, const struct window *w, u32 i, u32 end, struct pen *pen, u64 odd, bool many)
 {
-	struct proc *p = NULL;
-	u64 image = UINT64_MAX;
+	const u64 *key = w->key, base = w->base, image = rec_at(w, i)->a >> REC_IMAGE_SHIFT << REC_IMAGE_SHIFT;
+	const struct rec *r, *rec = w->rec, *next = rec_at(w, i);
+	const u32 who = p->p.index << WHAT_PROCESS_SHIFT;
+	struct entry *entry = pen->entry;
+	struct step *step = pen->step;
+	struct row *row = p->row;
+	u32 fetched = i;
 
 	for (; i < end; i++) {
-		u64 key = w->key[i], ticks = w->base + (key >> KEY_TIME_SHIFT);
-		const struct rec *r = &w->rec[key & KEY_INDEX_MASK];
-		u32 kind = r->a & 7;
+		u64 a, addr, leaves, value, size;
 
-		if (unlikely(r->a >> REC_IMAGE_SHIFT != image)) {
-			image = r->a >> REC_IMAGE_SHIFT;
-			p = w->image[image]->model;
-			p = p && p->closed ? NULL : p;
-		}
-		if (unlikely(kind == REC_EXTRA)) {
-			const struct extra *x = &w->extra[r->w];
-
-			if (x->kind == EXTRA_EVENT || !p)
-				break;
-			take_extra(m, p, pen, x, ticks);
-			continue;
-		}
-		if (unlikely(!p))
+		r = next;
+		a = r->a;
+		next = &rec[key[i + 1] & KEY_INDEX_MASK];
+		addr = (a ^ image) & ~7ull;
+		if (unlikely(addr >> REC_IMAGE_SHIFT || !(a & REC_PLAIN) || is_brief(a, next->a)))
 			break;
-		if (many && i + FETCH_TAGS < end)
-			fetch(&p->live, w, i);
-		if (kind != REC_ALLOC) {
-			take_death(m, p, pen, addr_of(r), ticks, (kind & 1) * WHAT_TEMPORARY);
-		} else if (dies_at_once(w, i, end, r)) {
-			u64 next = w->key[++i];
-
-			take_pair(m, p, pen, r, &w->rec[next & KEY_INDEX_MASK], ticks, w->base + (next >> KEY_TIME_SHIFT));
-		} else {
-			put_block(m, p, pen, addr_of(r), r->w, ticks);
-			write_entry(pen, ticks, (i64)(r->w >> NODE_BITS), r->w >> NODE_BITS, r->w & NODE_MASK, what(p, 0));
+		if (many && i >= fetched) {
+			fetch(&p->live, w, i, end);
+			fetched = i + FETCH;
 		}
+		leaves = a & REC_FREE;
+		value = r->w;
+		if (unlikely(!live_turn(&p->live, addr, leaves, &value, odd)))
+			break;
+		size = value >> NODE_BITS;
+		post(&row[value & NODE_MASK], size, (u32)a);
+		*entry++ = (struct entry) { size, value & NODE_MASK, (a & 7) | who };
+		*step++ = (struct step) { (i64)((size ^ -leaves) + leaves), base + (key[i] >> KEY_TIME_SHIFT) };
+	}
+	pen->entry = entry;
+	pen->step = step;
+	return i;
+}
+
+/* Takes pairs of records that are a block's birth and death: they need not go through the live table. */
+static u32 take_brief(struct proc *p, const struct window *w, u32 i, u32 end, struct pen *pen)
+{
+	for (; i + 1 < end; i += 2) {
+		const struct rec *r = rec_at(w, i);
+
+		if (!is_plain(r) || !is_brief(r->a, rec_at(w, i + 1)->a) || w->image[r->a >> REC_IMAGE_SHIFT]->model != p)
+			break;
+		if (unlikely(!live_lacks(&p->live, addr_of(r))))
+			break;
+		enter_birth(pen, p, ticks_at(w, i), r->w);
+		enter_death(pen, p, ticks_at(w, i + 1), r->w >> NODE_BITS, r->w & NODE_MASK, WHAT_TEMPORARY);
 	}
 	return i;
 }
 
-/* ---- post ---------------------------------------------------------------------------- */
-
-static void post_rows(struct model *m)
+static void take_other(struct model *m, struct proc *p, struct pen *pen, const struct window *w, u32 i)
 {
-	struct journal *j = &m->journal;
-	const struct entry *e = &j->entry[j->posted], *end = &j->entry[j->count];
+	const struct rec *r = rec_at(w, i);
 
-	for (; e < end; e++) {
-		struct row *r = &proc_at(m, e->what >> WHAT_PROCESS_SHIFT)->row[e->row];
-		u32 way = e->what & WHAT_OUT;
+	if (is_plain(r))
+		take_odd_block(m, p, pen, r, ticks_at(w, i));
+	else
+		take_extra(m, p, pen, &w->extra[r->w], ticks_at(w, i));
+}
 
-		r->bytes[way] += e->size;
-		r->count[way] += e->what >> 2 & 1;
-		r->temporary += e->what >> 1 & 1;
+static bool is_event(const struct window *w, const struct rec *r)
+{
+	return !is_plain(r) && w->extra[r->w].kind == EXTRA_EVENT;
+}
+
+static bool many_blocks(const struct proc *p)
+{
+	return p->p.pools.at[POOL_MALLOC].now > MANY_BLOCKS * 64ll;
+}
+
+/* Takes records [i, end) until an event or a process that is not known yet. Returns where it stopped. */
+static u32 resolve(struct model *m, const struct window *w, u32 i, u32 end, struct pen *pen)
+{
+	u64 odd = (m->s.head.large < LIVE_SIZE_LIMIT ? m->s.head.large : LIVE_SIZE_LIMIT) << NODE_BITS;
+
+	while (i < end) {
+		const struct rec *r = rec_at(w, i);
+		struct proc *p = w->image[r->a >> REC_IMAGE_SHIFT]->model;
+		u32 from = i;
+
+		if (!p || p->closed || is_event(w, r))
+			break;
+		pen->several |= pen->first && pen->first != p;
+		pen->first = p;
+		i = many_blocks(p) ? take_plain(p, w, i, end, pen, odd, true) : take_plain(p, w, i, end, pen, odd, false);
+		i = take_brief(p, w, i, end, pen);
+		if (i == from)
+			take_other(m, p, pen, w, i++);
 	}
+	return i;
 }
 
 /* ---- swing --------------------------------------------------------------------------- */
 
 /* The running sum from `now` over the steps [i, n) before `limit`. Returns where it stopped. */
-static inline u32 swing_over(const struct journal *j, u32 i, u32 n, u64 limit, i64 now, struct swing *s, u32 *highest)
+static inline u32 swing_over(const struct step *step, u32 i, u32 n, u64 limit, i64 now, struct swing *s, u32 *highest)
 {
 	i64 min = INT64_MAX, max = INT64_MIN;
 	u32 at_min = i, at_max = i;
 
 	for (; i < n; i++) {
-		if (unlikely(j->ticks[i] >= limit))
+		if (unlikely(step[i].ticks >= limit))
 			break;
-		now += j->step[i];
+		now += step[i].bytes;
 		at_max = now > max ? i : at_max;
 		max = now > max ? now : max;
 		at_min = now < min ? i : at_min;
 		min = now < min ? now : min;
 	}
-	s->min = (struct point) { j->ticks[at_min], min };
-	s->max = (struct point) { j->ticks[at_max], max };
-	s->last = (struct point) { j->ticks[i - 1], now };
+	s->min = (struct point) { step[at_min].ticks, min };
+	s->max = (struct point) { step[at_max].ticks, max };
+	s->last = (struct point) { step[i - 1].ticks, now };
 	*highest = at_max;
 	return i;
 }
@@ -471,7 +546,7 @@ static u32 swing_one(struct model *m, struct proc *p, u32 i, u32 n, u64 first)
 	struct swing s;
 	u32 highest;
 
-	i = swing_over(&m->journal, i, n, m->curves.end, now, &s, &highest);
+	i = swing_over(m->journal.step, i, n, m->curves.end, now, &s, &highest);
 	note_tree(m, &s, others, first + highest + 1);
 	note_process(m, p, &s, first + highest + 1);
 	return i;
@@ -497,8 +572,8 @@ static u32 swing_many(struct model *m, u32 i, u32 n, u64 first)
 	u64 tree_at = 0;
 	u32 procs = 0, begin = i;
 
-	for (; i < n && j->ticks[i] < m->curves.end; i++) {
-		struct proc *p = proc_at(m, j->entry[j->posted + i].what >> WHAT_PROCESS_SHIFT);
+	for (; i < n && j->step[i].ticks < m->curves.end; i++) {
+		struct proc *p = proc_at(m, j->entry[first - j->base + i].what >> WHAT_PROCESS_SHIFT);
 		struct point now;
 
 		if (!p->moving) {
@@ -506,10 +581,10 @@ static u32 swing_many(struct model *m, u32 i, u32 n, u64 first)
 			m->moving[procs++] = p;
 			p->swing.last.value = p->p.pools.at[POOL_MALLOC].now;
 		}
-		now = (struct point) { j->ticks[i], p->swing.last.value + j->step[i] };
+		now = (struct point) { j->step[i].ticks, p->swing.last.value + j->step[i].bytes };
 		swing_step(&p->swing, !p->moving, now, &p->max_at, first + i + 1);
 		p->moving = true;
-		sum = (struct point) { j->ticks[i], sum.value + j->step[i] };
+		sum = (struct point) { j->step[i].ticks, sum.value + j->step[i].bytes };
 		swing_step(&tree, i == begin, sum, &tree_at, first + i + 1);
 	}
 	note_tree(m, &tree, 0, tree_at);
@@ -522,44 +597,20 @@ static u32 swing_many(struct model *m, u32 i, u32 n, u64 first)
 	return i;
 }
 
-static struct proc *only_process(struct model *m)
+/* Sums and curves catch up with the journal, of which the last n entries were written with this pen. */
+static void swing(struct model *m, const struct pen *w, u32 n)
 {
 	const struct journal *j = &m->journal;
-	u32 i, first = j->entry[j->posted].what >> WHAT_PROCESS_SHIFT, other = 0;
+	u64 first = j->base + j->count - n;
+	u32 i = 0;
 
-	if (m->s.processes > 1)
-		for (i = j->posted; i < j->count; i++)
-			other |= (j->entry[i].what >> WHAT_PROCESS_SHIFT) ^ first;
-	return other ? NULL : proc_at(m, first);
-}
-
-/* Rows, sums and curves catch up with the journal. */
-static void post(struct model *m)
-{
-	struct journal *j = &m->journal;
-	u32 i = 0, n = j->count - j->posted;
-	u64 first = j->base + j->posted;
-	struct proc *only;
-
-	if (!n)
-		return;
-	post_rows(m);
-	only = only_process(m);
 	while (i < n) {
-		curves_reach(&m->curves, j->ticks[i]);
-		i = only ? swing_one(m, only, i, n, first) : swing_many(m, i, n, first);
+		curves_reach(&m->curves, j->step[i].ticks);
+		i = w->several ? swing_many(m, i, n, first) : swing_one(m, w->first, i, n, first);
 	}
-	j->posted = j->count;
 }
 
 /* ---- windows ------------------------------------------------------------------------- */
-
-static bool many_blocks(const struct model *m)
-{
-	const struct pool *p = m->s.pools.count ? &m->s.pools.at[POOL_MALLOC] : NULL;
-
-	return p && p->now > MANY_BLOCKS * 64ll;
-}
 
 /* The record that stopped resolve(): an event, or the first one of a process. */
 static u32 take_odd_one(struct model *m, const struct window *w, u32 i)
@@ -567,7 +618,7 @@ static u32 take_odd_one(struct model *m, const struct window *w, u32 i)
 	u64 ticks = w->base + (w->key[i] >> KEY_TIME_SHIFT);
 	const struct rec *r = &w->rec[w->key[i] & KEY_INDEX_MASK];
 	struct image *image = w->image[r->a >> REC_IMAGE_SHIFT];
-	const struct extra *x = (r->a & 7) == REC_EXTRA ? &w->extra[r->w] : NULL;
+	const struct extra *x = is_plain(r) ? NULL : &w->extra[r->w];
 	struct proc *p;
 
 	if (x && x->kind == EXTRA_EVENT) {
@@ -590,13 +641,13 @@ void books_window(struct model *m, const struct window *w)
 
 	while (i < w->count) {
 		u32 end = w->count - i > SLICE ? i + SLICE : w->count, stop;
-		struct pen pen = { .j = j };
+		struct pen pen = { .step = j->step };
 
 		need_room(m, SLICE_ENTRIES);
-		pen.n = j->count;
-		stop = many_blocks(m) ? resolve(m, w, i, end, &pen, true) : resolve(m, w, i, end, &pen, false);
-		j->count = pen.n;
-		post(m);
+		pen.entry = &j->entry[j->count];
+		stop = resolve(m, w, i, end, &pen);
+		j->count = (u32)(pen.entry - j->entry);
+		swing(m, &pen, (u32)(pen.step - j->step));
 		i = stop < end ? take_odd_one(m, w, stop) : stop;
 	}
 }
@@ -610,9 +661,8 @@ void books_enter(struct model *m, struct proc *p, u32 row, u64 bytes, u32 bits)
 
 	need_room(m, 1);
 	j->entry[j->count++] = (struct entry) { bytes, row, bits | p->p.index << WHAT_PROCESS_SHIFT };
-	j->posted = j->count;
 	r->bytes[bits & WHAT_OUT] += bytes;
-	r->count[bits & WHAT_OUT] += bits & WHAT_BLOCK ? 1 : 0;
+	r->count[bits & WHAT_WAY] += bits & WHAT_BLOCK ? 1 : 0;
 }
 
 static struct swing flat(u64 ticks, i64 value)
