@@ -11,7 +11,7 @@
 
 #define LIVE_SIZE_LIMIT (PACKED_SIZE_LIMIT - 1)         /* this value: look into the table of huge blocks */
 
-enum { FETCH = 32, MANY_BLOCKS = 1 << 15 };
+enum { STRETCH = 16, MANY_BLOCKS = 1 << 15 };
 
 /* Touched as far as it is used; a short session costs next to nothing. */
 static void *pages(size_t bytes)
@@ -353,19 +353,6 @@ static inline u64 ticks_at(const struct window *w, u32 i)
 	return w->base + (w->key[i] >> KEY_TIME_SHIFT);
 }
 
-/* The blocks of the stretch of records after the next are sought while the next one's are on their way. */
-static inline __attribute__((always_inline)) void fetch(struct live *l, const struct window *w, u32 i, u32 end)
-{
-	u32 from = end - i < FETCH ? end : i + FETCH, to = end - from < FETCH ? end : from + FETCH;
-
-	for (i = from; i < to; i++)
-		live_fetch_block(l, addr_of(rec_at(w, i)), rec_at(w, i)->a & REC_FREE);
-	from = to;
-	to = end - from < FETCH ? end : from + FETCH;
-	for (i = from; i < to; i++)
-		live_fetch_tags(l, addr_of(rec_at(w, i)));
-}
-
 static inline bool is_plain(const struct rec *r)
 {
 	return r->a & REC_PLAIN;
@@ -378,43 +365,68 @@ static inline bool is_brief(u64 a, u64 next)
 }
 
 /*
- * Takes records [i, end) of p until one is not plain, or brief, or not p's, or nothing for live_turn(). Returns where it
- * stopped. `many`: the live table is larger than the cache, so look ahead.
+ * Takes records [i, end) of p until one is not plain, or brief, or of another process, or nothing for live_turn().
+ * Returns where it stopped.
  */
-static inline u32 take_plain(struct proc *p, const struct window *w, u32 i, u32 end, struct pen *pen, u64 odd, bool many)
+static u32 take_stretch(struct proc *p, const struct window *w, u32 i, u32 end, struct pen *pen, u64 odd)
 {
-	const u64 *key = w->key, base = w->base, image = rec_at(w, i)->a >> REC_IMAGE_SHIFT << REC_IMAGE_SHIFT;
 	const struct rec *r, *rec = w->rec, *next = rec_at(w, i);
+	const u64 *key = &w->key[i], *key_end = &w->key[end], base = w->base;
+	const u64 image = next->a >> REC_IMAGE_SHIFT << REC_IMAGE_SHIFT;
 	const u32 who = p->p.index << WHAT_PROCESS_SHIFT;
 	struct entry *entry = pen->entry;
 	struct step *step = pen->step;
 	struct row *row = p->row;
-	u32 fetched = i;
 
-	for (; i < end; i++) {
-		u64 a, addr, leaves, value, size;
+	for (; key < key_end; key++) {
+		u64 a = next->a, addr = (a ^ image) & ~7ull, leaves = a & REC_FREE, value, size;
 
 		r = next;
-		a = r->a;
-		next = &rec[key[i + 1] & KEY_INDEX_MASK];
-		addr = (a ^ image) & ~7ull;
+		next = &rec[key[1] & KEY_INDEX_MASK];
 		if (unlikely(addr >> REC_IMAGE_SHIFT || !(a & REC_PLAIN) || is_brief(a, next->a)))
 			break;
-		if (many && i >= fetched) {
-			fetch(&p->live, w, i, end);
-			fetched = i + FETCH;
-		}
-		leaves = a & REC_FREE;
 		value = r->w;
 		if (unlikely(!live_turn(&p->live, addr, leaves, &value, odd)))
 			break;
 		size = value >> NODE_BITS;
 		post(&row[value & NODE_MASK], size, (u32)a);
 		*entry++ = (struct entry) { size, value & NODE_MASK, (a & 7) | who };
-		*step++ = (struct step) { (i64)((size ^ -leaves) + leaves), base + (key[i] >> KEY_TIME_SHIFT) };
+		*step++ = (struct step) { (i64)((size ^ -leaves) + leaves), base + (*key >> KEY_TIME_SHIFT) };
 	}
 	pen->entry = entry;
 	pen->step = step;
+	return (u32)(key - w->key);
+}
+
+/* The live table's places for records [i, end) are on their way to the cache. */
+static inline __attribute__((always_inline)) void fetch(struct live *l, const struct window *w, u32 i, u32 end)
+{
+	for (; i < end; i++)
+		live_fetch_block(l, addr_of(rec_at(w, i)), rec_at(w, i)->a & REC_FREE);
+}
+
+static bool many_blocks(const struct proc *p)
+{
+	return p->p.pools.at[POOL_MALLOC].now > MANY_BLOCKS * 64ll;
+}
+
+static u32 least(u32 a, u32 b)
+{
+	return a < b ? a : b;
+}
+
+/* Takes the plain records of p from i on. Returns where it stopped. */
+static u32 take_plain(struct proc *p, const struct window *w, u32 i, u32 end, struct pen *pen, u64 odd)
+{
+	bool many = many_blocks(p);
+	u32 until;
+
+	do {
+		until = least(i + STRETCH, end);
+		if (many)               /* more than the cache holds: look ahead */
+			fetch(&p->live, w, until, least(until + STRETCH, end));
+		i = take_stretch(p, w, i, until, pen, odd);
+	} while (i == until && i < end);
 	return i;
 }
 
@@ -449,11 +461,6 @@ static bool is_event(const struct window *w, const struct rec *r)
 	return !is_plain(r) && w->extra[r->w].kind == EXTRA_EVENT;
 }
 
-static bool many_blocks(const struct proc *p)
-{
-	return p->p.pools.at[POOL_MALLOC].now > MANY_BLOCKS * 64ll;
-}
-
 /* Takes records [i, end) until an event or a process that is not known yet. Returns where it stopped. */
 static u32 resolve(struct model *m, const struct window *w, u32 i, u32 end, struct pen *pen)
 {
@@ -468,7 +475,7 @@ static u32 resolve(struct model *m, const struct window *w, u32 i, u32 end, stru
 			break;
 		pen->several |= pen->first && pen->first != p;
 		pen->first = p;
-		i = many_blocks(p) ? take_plain(p, w, i, end, pen, odd, true) : take_plain(p, w, i, end, pen, odd, false);
+		i = take_plain(p, w, i, end, pen, odd);
 		i = take_brief(p, w, i, end, pen);
 		if (i == from)
 			take_other(m, p, pen, w, i++);

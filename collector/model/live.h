@@ -120,9 +120,10 @@ static inline bool live_turn(struct live *l, u64 addr, bool leaves, u64 *value, 
 		return false;
 	same = live_match(t->tag + group, live_tag(hash));
 	vacant = live_vacant(t->tag + group);
-	if (unlikely((~vacant & 1 << LIVE_PASSED) | (same & ((u32)leaves - 1))))
+	vacant &= (u32)leaves - 1;
+	if (unlikely(((~vacant & 1 << LIVE_PASSED) | same) & ((u32)leaves - 1)))
 		return false;
-	i = (u32)__builtin_ctz((u32)live_choose(leaves, same, vacant) | 1 << LIVE_PASSED);
+	i = (u32)__builtin_ctz(same | vacant | 1 << LIVE_PASSED);
 	b = &t->block[group + i];
 	if (unlikely(i == LIVE_PASSED || (b->addr ^ addr) & -(u64)leaves))
 		return false;
@@ -145,16 +146,8 @@ static inline bool live_lacks(struct live *l, u64 addr)
 	return !t->tag || (group[LIVE_PASSED] == NOBODY_PASSED && !live_match(group, live_tag(hash)));
 }
 
-/* For those who know early which address will be asked for. Inlined at any price: gcc 12 takes a function that only fetches
- * for one that does nothing, and drops it. */
-static inline __attribute__((always_inline)) void live_fetch_tags(struct live *l, u64 addr)
-{
-	u64 hash = live_hash(addr);
-	struct live_table *t = live_table(l, hash);
-
-	__builtin_prefetch(t->tag + live_group(t, hash), 1);
-}
-
+/* For those who know early which address will be asked for. Inlined at any price: gcc 12 drops a function that
+ * only fetches, as one that does nothing. */
 static inline __attribute__((always_inline)) void live_fetch_block(struct live *l, u64 addr, bool leaves)
 {
 	u64 hash = live_hash(addr);
