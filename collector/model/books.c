@@ -39,7 +39,7 @@ void books_release(struct model *m)
 
 /* ---- peaks --------------------------------------------------------------------------- */
 
-static void raise_peak(struct scope *s, struct mark *k, struct point p, u64 at)
+static void raise_peak(struct model *m, struct scope *s, struct mark *k, struct point p, u64 at)
 {
 	if (p.value <= s->peak)
 		return;
@@ -47,13 +47,14 @@ static void raise_peak(struct scope *s, struct mark *k, struct point p, u64 at)
 	s->peak_ticks = p.ticks;
 	k->at = at;
 	k->settled = false;
+	m->journal.needed = true;
 }
 
 static void raise_tree(struct model *m, struct point p, u64 at)
 {
 	if (p.value <= m->s.total.peak)
 		return;
-	raise_peak(&m->s.total, &m->mark, p, at);
+	raise_peak(m, &m->s.total, &m->mark, p, at);
 	m->tree_peaks++;
 }
 
@@ -124,6 +125,12 @@ static void undo_since_peaks(struct model *m)
 	}
 }
 
+static void begin_journal(struct journal *j)
+{
+	j->base += j->count;
+	j->count = 0;
+}
+
 /* The rows at each peak that moved since last time are worked out, and the journal begins anew. */
 void books_settle(struct model *m)
 {
@@ -135,13 +142,16 @@ void books_settle(struct model *m)
 	for (i = 0; i < m->s.processes; i++)
 		proc_at(m, i)->mark.settled = true;
 	m->mark.settled = true;
-	j->base += j->count;
-	j->count = 0;
+	j->needed = false;
+	begin_journal(j);
 }
 
+/* What nobody needs is written over: it is still in the cache. */
 static void need_room(struct model *m, u32 entries)
 {
-	if (m->journal.count + entries > JOURNAL_ENTRIES)
+	if (!m->journal.needed)
+		begin_journal(&m->journal);
+	else if (m->journal.count + entries > JOURNAL_ENTRIES)
 		books_settle(m);
 }
 
@@ -527,7 +537,7 @@ static void note_process(struct model *m, struct proc *p, const struct swing *s,
 	i64 rest = p->p.total.now - malloc_pool->now;
 
 	raise_pool(malloc_pool, s->max);
-	raise_peak(&p->p.total, &p->mark, plus(s->max, rest), at);
+	raise_peak(m, &p->p.total, &p->mark, plus(s->max, rest), at);
 	curve_note(&m->curves, &p->curve[CURVE_MALLOC], s, 0);
 	curve_note(&m->curves, &p->curve[CURVE_TOTAL], s, rest);
 	malloc_pool->now = s->last.value;
@@ -692,7 +702,7 @@ static void move_totals(struct model *m, struct proc *p, u64 ticks, i64 bytes)
 
 	p->p.total.now += bytes;
 	m->s.total.now += bytes;
-	raise_peak(&p->p.total, &p->mark, (struct point) { ticks, p->p.total.now }, at);
+	raise_peak(m, &p->p.total, &p->mark, (struct point) { ticks, p->p.total.now }, at);
 	raise_tree(m, (struct point) { ticks, m->s.total.now }, at);
 	note(m, &p->curve[CURVE_TOTAL], ticks, p->p.total.now);
 	note(m, &m->tree_curve, ticks, m->s.total.now);

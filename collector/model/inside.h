@@ -129,6 +129,7 @@ struct journal {
 	struct entry *entry;            /* JOURNAL_ENTRIES */
 	u64 base;                       /* number of the first one */
 	u32 count;
+	bool needed;                    /* some peak is not settled */
 	struct step *step;              /* of the newest entries, which the sums and curves do not know yet */
 };
 

@@ -141,9 +141,12 @@ static inline bool live_lacks(struct live *l, u64 addr)
 {
 	u64 hash = live_hash(addr);
 	const struct live_table *t = live_table(l, hash);
-	const u8 *group = t->tag + live_group(t, hash);
+	const u8 *group;
 
-	return !t->tag || (group[LIVE_PASSED] == NOBODY_PASSED && !live_match(group, live_tag(hash)));
+	if (unlikely(!t->tag))
+		return true;
+	group = t->tag + live_group(t, hash);
+	return group[LIVE_PASSED] == NOBODY_PASSED && !live_match(group, live_tag(hash));
 }
 
 /* For those who know early which address will be asked for. Inlined at any price: gcc 12 drops a function that

@@ -124,7 +124,8 @@ static void release_done(struct merge *m)
 /* The sink may look one record ahead. */
 static const u64 *end_keys(u64 *key, u32 n)
 {
-	key[n] = n ? key[n - 1] : 0;
+	if (n)
+		key[n] = key[n - 1];
 	return key;
 }
 
