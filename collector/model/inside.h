@@ -133,6 +133,14 @@ struct journal {
 	struct step *step;              /* of the newest entries, which the sums and curves do not know yet */
 };
 
+/* Writes to the journal, one step for each entry. */
+struct pen {
+	struct entry *entry;
+	struct step *step;
+	struct proc *first;             /* whose blocks they are ... */
+	bool several;                   /* ... unless they are of several processes */
+};
+
 struct span_key {
 	u64 id;                         /* address of a block or number of a mapping */
 	u32 process, is_mapping;
@@ -206,6 +214,9 @@ void books_settle(struct model *m);
 void books_enter(struct model *m, struct proc *p, u32 row, u64 bytes, u32 what);
 void books_maps(struct model *m, struct proc *p, u64 ticks, u32 pool, i64 bytes);
 void books_close(struct model *m, struct proc *p, u64 ticks);
+
+/* resolve.c: takes records [i, end) until an event or a process that is not known yet. Returns where it stopped. */
+u32 resolve(struct model *m, const struct window *w, u32 i, u32 end, struct pen *pen);
 
 /* rows.c */
 u32 row_of(struct proc *p, u32 node, u32 pool);

@@ -7,6 +7,8 @@
 
 #define PLAIN_MASK (PACKED_ADDR_MASK | 7)
 
+static_assert(KIND_alloc == 1 && KIND_free == 2, "decode_plain() counts with them");
+
 static const bool frees_first[EVENT_TYPES] = { [EVENT_unmap] = true, [EVENT_gone] = true };
 
 /* A free right after an alloc makes that one temporary; other events may lie between, these may not. */
@@ -140,7 +142,7 @@ static bool decode_rare(struct cursor *c, const union chunk *chunk, u64 w)
 /*
  * The plain records, without a branch between alloc and free: their mix is random. Stops at the first one
  * that is not plain, lies beyond the window or finds no room. Times are doubled here, to leave a bit for what comes
- * first at the same time.
+ * first at the same time. Not inlined: it needs every register.
  */
 static __attribute__((noinline)) void decode_plain(struct cursor *c, const union chunk *chunk, u32 up_end)
 {
