@@ -39,9 +39,14 @@ u32 row_of(struct proc *p, u32 node, u32 pool)
 	return i->row;
 }
 
+u64 row_frees(const struct row *r)
+{
+	return r->count[OUT] + r->count[OUT_TEMPORARY];
+}
+
 struct held row_now(const struct row *r)
 {
-	return (struct held) { (i64)(r->bytes[IN] - r->bytes[OUT]), (i64)(r->count[IN] - r->count[OUT]) };
+	return (struct held) { (i64)(r->bytes[IN] - r->bytes[OUT]), (i64)(r->count[IN] - row_frees(r)) };
 }
 
 /* For an ascending sort that shall put the largest first. */
@@ -57,7 +62,7 @@ static struct holder holder_of(const struct proc *p, struct held h, u32 row)
 	return (struct holder) {
 		.process = p->p.index, .node = r->node, .pool = r->pool,
 		.bytes = h.bytes, .blocks = h.blocks,
-		.allocs = r->count[IN], .allocated_bytes = r->bytes[IN], .temporary = r->temporary,
+		.allocs = r->count[IN], .allocated_bytes = r->bytes[IN], .temporary = r->count[OUT_TEMPORARY],
 	};
 }
 
@@ -126,9 +131,9 @@ void rows_totals(struct proc *p)
 		if (r->pool != POOL_MALLOC)
 			continue;
 		malloc_pool->allocs += r->count[IN];
-		malloc_pool->frees += r->count[OUT];
+		malloc_pool->frees += row_frees(r);
 		malloc_pool->allocated_bytes += r->bytes[IN];
-		p->p.temporary += r->temporary;
+		p->p.temporary += r->count[OUT_TEMPORARY];
 	}
 	malloc_pool->blocks = (i64)(malloc_pool->allocs - malloc_pool->frees);
 	p->p.allocs = malloc_pool->allocs;

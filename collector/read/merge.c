@@ -78,8 +78,8 @@ static void room_for(struct merge *m, u32 records)
 		return;
 	m->rec_room = records;
 	m->rec = must(realloc(m->rec, records * sizeof(*m->rec)));
-	m->key = must(realloc(m->key, records * sizeof(*m->key)));
-	m->other = must(realloc(m->other, records * sizeof(*m->other)));
+	m->key = must(realloc(m->key, (records + 1) * sizeof(*m->key)));
+	m->other = must(realloc(m->other, (records + 1) * sizeof(*m->other)));
 }
 
 /* Decodes all active streams; start[] gets where each one's run begins. Returns the number of runs. */
@@ -121,6 +121,14 @@ static void release_done(struct merge *m)
 		merge_unread(m, m->done[--m->dones]);
 }
 
+/* The sink may look one record ahead. */
+static const u64 *end_keys(u64 *key, u32 n)
+{
+	if (n)
+		key[n] = key[n - 1];
+	return key;
+}
+
 /* One window. Returns where the next one begins. */
 static u64 advance_once(struct merge *m, u64 base, u64 before)
 {
@@ -137,7 +145,7 @@ static u64 advance_once(struct merge *m, u64 base, u64 before)
 	share = alone || most < WINDOW_MAX ? (u32)most : WINDOW_MAX / m->actives;
 	m->extras = 0;
 	runs = decode_all(m, &c, share ? share : 1);
-	w.key = sort_runs(m->key, m->other, m->start, runs, KEY_TIME_SHIFT);
+	w.key = end_keys(sort_runs(m->key, m->other, m->start, runs, KEY_TIME_SHIFT), c.n);
 	w.rec = m->rec;
 	w.count = c.n;
 	w.extra = m->extra;
