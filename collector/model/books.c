@@ -400,6 +400,7 @@ void books_close(struct model *m, struct proc *p, u64 ticks)
 {
 	u32 i;
 
+	resolve_give_up(p);
 	for (i = 0; i < CURVES; i++)
 		curve_finish(&m->curves, &p->curve[i], (struct point) { ticks, curve_value(p, i) });
 	for (i = 0; i < p->p.pools.count; i++)

@@ -57,6 +57,14 @@ struct thread_index {
 	UT_hash_handle hh;
 };
 
+/* A free that came before its block: see resolve.c. */
+struct early_free {
+	u64 addr, ticks;
+	const struct stream *stream;
+};
+
+enum { EARLY_FREES = 64 };
+
 struct image_key {
 	u64 born;
 	u32 pid, zero;
@@ -72,6 +80,8 @@ struct proc {
 
 	struct live live;
 	struct huge_block *huge;
+	struct early_free early[EARLY_FREES];
+	u32 earlies;
 	struct ranges ranges;
 	u64 mappings;
 	i64 files, shared;              /* bytes */
@@ -123,7 +133,7 @@ struct step {
 	u64 ticks;
 };
 
-enum { JOURNAL_ENTRIES = 1 << 18, SLICE = 1 << 11, SLICE_ENTRIES = 3 * SLICE };     /* a record makes at most 3 */
+enum { JOURNAL_ENTRIES = 1 << 18, SLICE = 1 << 11, SLICE_ENTRIES = 4 * SLICE };     /* a record makes at most 4 */
 
 struct journal {
 	struct entry *entry;            /* JOURNAL_ENTRIES */
@@ -216,6 +226,7 @@ void books_maps(struct model *m, struct proc *p, u64 ticks, u32 pool, i64 bytes)
 void books_close(struct model *m, struct proc *p, u64 ticks);
 
 /* resolve.c: takes records [i, end) until an event or a process that is not known yet. Returns where it stopped. */
+void resolve_give_up(struct proc *p);           /* what it waited for does not come any more */
 u32 resolve(struct model *m, const struct window *w, u32 i, u32 end, struct pen *pen);
 
 /* rows.c */

@@ -4,12 +4,18 @@
  *   rec {address, alloc or free} --live table--> block {size, row} --> row, journal entry, step of the malloc total
  *
  * Nearly all go through take_stretch(), without a branch that depends on them; what it leaves is taken one by one.
+ *
+ * A free may bear a stamp a little older than its block's, if another thread made that: a CPU reads its clock while
+ * the load that brought the address is still under way. Such a free waits for its block. One of the thread that then makes
+ * a block at the address is not such a free, for records of one thread are in their true order; but then another thread's
+ * free of the address, just before, may have been one, and have taken the block of this one.
  */
 #include "inside.h"
 
 #define LIVE_SIZE_LIMIT (PACKED_SIZE_LIMIT - 1)         /* this value: look into the table of huge blocks */
 
 enum { STRETCH = 16, MANY_BLOCKS = 1 << 15 };
+enum { EARLY_TICKS = 1 << 13 };         /* 3 us: more than any load takes */
 
 static inline void post(struct row *r, u64 size, u32 what)
 {
@@ -91,6 +97,43 @@ static void count_unknown(struct proc *p)
 		p->p.unknown_frees++;
 }
 
+/* ---- frees that come before their block ------------------------------------------------- */
+
+static void forget_early(struct proc *p, u32 i)
+{
+	p->early[i] = p->early[--p->earlies];
+}
+
+static void give_up_old(struct proc *p, u64 now)
+{
+	u32 i = 0;
+
+	while (i < p->earlies) {
+		if (p->early[i].ticks + EARLY_TICKS >= now) {
+			i++;
+			continue;
+		}
+		forget_early(p, i);
+		count_unknown(p);
+	}
+}
+
+void resolve_give_up(struct proc *p)
+{
+	give_up_old(p, UINT64_MAX);
+}
+
+/* A child frees what its parent made: that never comes. */
+static void keep_early(struct proc *p, u64 addr, u64 ticks, const struct stream *s)
+{
+	if (p->p.forked || p->earlies == EARLY_FREES)
+		count_unknown(p);
+	else
+		p->early[p->earlies++] = (struct early_free) { addr, ticks, s };
+}
+
+/* ---- one by one -------------------------------------------------------------------------- */
+
 /* A block is made where one was thought to be: its free was lost. */
 static void drop_stale(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 value, u64 ticks)
 {
@@ -160,27 +203,42 @@ static void take_enter(struct model *m, struct proc *p, struct pen *w, const str
 	take_birth(m, p, w, x, ticks, (i64)h.size);
 }
 
-static void take_death(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 ticks, u32 temporary)
+static void take_death(struct model *m, struct proc *p, struct pen *w, const struct stream *s, u64 addr, u64 ticks, u32 temporary)
 {
 	u64 value, size;
 
 	if (unlikely(!live_take(&p->live, addr, &value))) {
-		count_unknown(p);
+		keep_early(p, addr, ticks, s);
 		return;
 	}
 	size = size_of_left(m, p, addr, value, ticks);
 	enter_death(w, p, ticks, size, value & NODE_MASK, temporary);
 }
 
+/* A block has been born that somebody has freed already. */
+static void meet_early(struct model *m, struct proc *p, struct pen *w, const struct stream *s, u64 addr, u64 ticks)
+{
+	u32 i;
+
+	for (i = 0; i < p->earlies; i++)
+		if (p->early[i].addr == addr && p->early[i].stream != s) {
+			forget_early(p, i);
+			take_death(m, p, w, s, addr, ticks, 0);
+			return;
+		}
+}
+
 static void take_extra(struct model *m, struct proc *p, struct pen *w, const struct extra *x, u64 ticks)
 {
 	switch (x->kind) {
 	case EXTRA_ALLOC: take_birth(m, p, w, x, ticks, 0); break;
-	case EXTRA_FREE:  take_death(m, p, w, x->addr, ticks, 0); break;
+	case EXTRA_FREE:  take_death(m, p, w, x->stream, x->addr, ticks, 0); break;
 	case EXTRA_LEAVE: take_leave(m, p, x, ticks); break;
 	case EXTRA_ENTER: take_enter(m, p, w, x, ticks); break;
 	case EXTRA_EVENT: break;
 	}
+	if (x->kind == EXTRA_ALLOC || x->kind == EXTRA_ENTER)
+		meet_early(m, p, w, x->stream, x->addr, ticks);
 }
 
 static inline u64 addr_of(const struct rec *r)
@@ -189,14 +247,15 @@ static inline u64 addr_of(const struct rec *r)
 }
 
 /* What live_turn() would not do. */
-static void take_odd_block(struct model *m, struct proc *p, struct pen *w, const struct rec *r, u64 ticks)
+static void take_odd_block(struct model *m, struct proc *p, struct pen *w, const struct rec *r, const struct stream *s, u64 ticks)
 {
 	if (r->a & REC_FREE) {
-		take_death(m, p, w, addr_of(r), ticks, r->a & WHAT_TEMPORARY);
+		take_death(m, p, w, s, addr_of(r), ticks, r->a & WHAT_TEMPORARY);
 		return;
 	}
 	put_block(m, p, w, addr_of(r), r->w, ticks);
 	enter_birth(w, p, ticks, r->w);
+	meet_early(m, p, w, s, addr_of(r), ticks);
 }
 
 static inline const struct rec *rec_at(const struct window *w, u32 i)
@@ -207,6 +266,16 @@ static inline const struct rec *rec_at(const struct window *w, u32 i)
 static inline u64 ticks_at(const struct window *w, u32 i)
 {
 	return w->base + (w->key[i] >> KEY_TIME_SHIFT);
+}
+
+static const struct stream *stream_at(const struct window *w, u32 i)
+{
+	u32 place = w->key[i] & KEY_INDEX_MASK;
+	const struct run *r = w->run;
+
+	while (r->end <= place)
+		r++;
+	return r->stream;
 }
 
 static inline bool is_plain(const struct rec *r)
@@ -302,14 +371,32 @@ static u32 take_brief(struct proc *p, const struct window *w, u32 i, u32 end, st
 	return i;
 }
 
+/* Whose free of the address of record i came too early: its own, or one of another thread just before it. */
+static const struct stream *early_stream(const struct window *w, u32 i)
+{
+	const struct stream *s = stream_at(w, i);
+	u32 j = i;
+
+	while (j-- > 0 && ticks_at(w, j) + EARLY_TICKS >= ticks_at(w, i)) {
+		const struct rec *r = rec_at(w, j);
+
+		if (is_plain(r) && !((r->a ^ rec_at(w, i)->a) & ~(u64)REC_TEMPORARY) && stream_at(w, j) != s)
+			return stream_at(w, j);
+	}
+	return s;
+}
+
 static void take_other(struct model *m, struct proc *p, struct pen *pen, const struct window *w, u32 i)
 {
 	const struct rec *r = rec_at(w, i);
+	u32 earlies = p->earlies;
 
 	if (is_plain(r))
-		take_odd_block(m, p, pen, r, ticks_at(w, i));
+		take_odd_block(m, p, pen, r, stream_at(w, i), ticks_at(w, i));
 	else
 		take_extra(m, p, pen, &w->extra[r->w], ticks_at(w, i));
+	if (unlikely(p->earlies > earlies) && is_plain(r))
+		p->early[earlies].stream = early_stream(w, i);
 }
 
 static bool is_event(const struct window *w, const struct rec *r)
@@ -330,8 +417,12 @@ u32 resolve(struct model *m, const struct window *w, u32 i, u32 end, struct pen 
 			break;
 		pen->several |= pen->first && pen->first != p;
 		pen->first = p;
-		i = take_plain(p, w, i, end, pen, odd);
-		i = take_brief(p, w, i, end, pen);
+		if (unlikely(p->earlies))
+			give_up_old(p, ticks_at(w, i));
+		if (likely(!p->earlies)) {
+			i = take_plain(p, w, i, end, pen, odd);
+			i = take_brief(p, w, i, end, pen);
+		}
 		if (i == from)
 			take_other(m, p, pen, w, i++);
 	}

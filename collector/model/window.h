@@ -130,6 +130,12 @@ struct extra {
 	struct event event;
 };
 
+/* Records up to `end` came from this stream, if not from that of the run before. */
+struct run {
+	u32 end;
+	const struct stream *stream;
+};
+
 struct window {
 	const struct rec *rec;
 	const u64 *key;                 /* in order: ticks since base << 21 | class << 20 | index of rec; the last one twice */
@@ -137,6 +143,7 @@ struct window {
 	u64 base;
 	const struct extra *extra;
 	struct image *const *image;     /* by id */
+	const struct run *run;          /* by place in rec, not in time */
 };
 
 /* What the reader counted. */

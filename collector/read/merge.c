@@ -88,14 +88,17 @@ static u32 decode_all(struct merge *m, struct cursor *c, u32 share)
 	u32 i, runs = 0;
 
 	ARRAY_ROOM(m->start, m->start_room, m->actives + 1);
+	ARRAY_ROOM(m->run, m->run_room, m->actives + 1);
 	for (i = 0; i < m->actives; i++) {
 		u32 n = c->n;
 
 		c->s = m->active[i];
 		c->limit = n + share;
 		decode_stream(c);
-		if (c->n > n)
-			m->start[runs++] = n;
+		if (c->n == n)
+			continue;
+		m->run[runs] = (struct run) { c->n, c->s };
+		m->start[runs++] = n;
 	}
 	m->start[runs] = c->n;
 	return runs;
@@ -149,6 +152,7 @@ static u64 advance_once(struct merge *m, u64 base, u64 before)
 	w.rec = m->rec;
 	w.count = c.n;
 	w.extra = m->extra;
+	w.run = m->run;
 	if (w.count)
 		m->sink.window(m->sink.to, &w);
 	drop_inactive(m);
@@ -202,6 +206,7 @@ void merge_free(struct merge *m)
 	if (!m)
 		return;
 	streams_release(m);
+	free(m->run);
 	free(m->done);
 	free(m->active);
 	free(m->rec);
