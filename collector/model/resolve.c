@@ -7,8 +7,8 @@
  *
  * A free may bear a stamp a little older than its block's, if another thread made that: a CPU reads its clock while
  * the load that brought the address is still under way. Such a free waits for its block. One of the thread that then makes
- * a block at the address is not such a free, for records of one thread are in their true order; but then another thread's
- * free of the address, just before, may have been one, and have taken the block of this one.
+ * a block at the address is not such a free, for records of one thread are in their true order; unless another thread has
+ * freed the address just before, too: then one of the two came too early, whichever it was.
  */
 #include "inside.h"
 
@@ -371,19 +371,18 @@ static u32 take_brief(struct proc *p, const struct window *w, u32 i, u32 end, st
 	return i;
 }
 
-/* Whose free of the address of record i came too early: its own, or one of another thread just before it. */
-static const struct stream *early_stream(const struct window *w, u32 i)
+/* Another thread has freed the same address just before record i did. */
+static bool freed_twice(const struct window *w, u32 i)
 {
-	const struct stream *s = stream_at(w, i);
 	u32 j = i;
 
 	while (j-- > 0 && ticks_at(w, j) + EARLY_TICKS >= ticks_at(w, i)) {
 		const struct rec *r = rec_at(w, j);
 
-		if (is_plain(r) && !((r->a ^ rec_at(w, i)->a) & ~(u64)REC_TEMPORARY) && stream_at(w, j) != s)
-			return stream_at(w, j);
+		if (is_plain(r) && !((r->a ^ rec_at(w, i)->a) & ~(u64)REC_TEMPORARY) && stream_at(w, j) != stream_at(w, i))
+			return true;
 	}
-	return s;
+	return false;
 }
 
 static void take_other(struct model *m, struct proc *p, struct pen *pen, const struct window *w, u32 i)
@@ -395,8 +394,8 @@ static void take_other(struct model *m, struct proc *p, struct pen *pen, const s
 		take_odd_block(m, p, pen, r, stream_at(w, i), ticks_at(w, i));
 	else
 		take_extra(m, p, pen, &w->extra[r->w], ticks_at(w, i));
-	if (unlikely(p->earlies > earlies) && is_plain(r))
-		p->early[earlies].stream = early_stream(w, i);
+	if (unlikely(p->earlies > earlies) && is_plain(r) && freed_twice(w, i))
+		p->early[earlies].stream = NULL;        /* anybody's block is meant */
 }
 
 static bool is_event(const struct window *w, const struct rec *r)

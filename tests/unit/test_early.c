@@ -43,7 +43,7 @@ static struct session *run(u32 freer, u64 later, u64 size, bool twice)
 		gen_alloc(&g[0], t - 5, 0x7000, 1, 1);
 	gen_free(&g[freer], t, 0x7000);
 	if (twice)
-		gen_free(&g[0], t + later / 2, 0x7000);
+		gen_free(&g[!freer], t + later / 2, 0x7000);
 	gen_alloc(&g[0], t + later, 0x7000, size, 1);
 	gen_alloc(&g[0], t + 2 * FAR, 0x9000, 10, 1);
 	for (i = 0; i < 2; i++)
@@ -76,6 +76,7 @@ int main(void)
 	expect("the same with a large block", 1, NEAR, 2 << 20, 0, 0, 1);
 	expect("another thread's free, long before", 1, FAR, SIZE, SIZE, 1, 0);
 	expect("the same thread's free: another block was there", 0, NEAR, SIZE, SIZE, 1, 0);
+	expect("this thread's and then another's, of which that one was too early", 0, NEAR, SIZE, 0, 0, 2);
 	expect("another thread's free, even before that of the block that lay there", 1, NEAR, SIZE, 0, 0, 2);
 	free(all);
 	return done();
