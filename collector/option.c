@@ -50,6 +50,39 @@ static bool parse_choice(const struct option_row *row, const char *text, void *t
 	return false;
 }
 
+/* Bit of one word of "first,second,...", or 0. */
+static u32 word_bit(const char *words, const char *word, size_t length)
+{
+	for (u32 bit = 1; *words; bit <<= 1) {
+		size_t span = strcspn(words, ",");
+
+		if (span == length && !memcmp(words, word, span))
+			return bit;
+		words += span + (words[span] == ',');
+	}
+	return 0;
+}
+
+static bool parse_set(const struct option_row *row, const char *text, void *to)
+{
+	u32 all = 0;
+
+	if (strcmp(text, "none"))
+		for (;;) {
+			size_t span = strcspn(text, ",");
+			u32 bit = word_bit(row->value, text, span);
+
+			if (!bit)
+				return false;
+			all |= bit;
+			if (!text[span])
+				break;
+			text += span + 1;
+		}
+	*(u32 *)to = all;
+	return true;
+}
+
 static bool parse_size(const struct option_row *row, const char *text, void *to)
 {
 	(void)row;
@@ -92,6 +125,7 @@ static const struct kind {
 	[OPTION_FILE] = { parse_text, sizeof(char *), "the name of a file" },
 	[OPTION_TEXT] = { parse_text, sizeof(char *), "a text" },
 	[OPTION_CHOICE] = { parse_choice, sizeof(u32), NULL },
+	[OPTION_SET] = { parse_set, sizeof(u32), NULL },
 	[OPTION_SIZE] = { parse_size, sizeof(u64), "a size such as 65536, 64K, 1MiB or 2GiB" },
 	[OPTION_COUNT] = { parse_count, sizeof(u32), "a whole number" },
 	[OPTION_SECONDS] = { parse_seconds, sizeof(u32), "a number of seconds such as 2 or 0.5" },
@@ -111,6 +145,8 @@ static bool set(const struct option_row *row, void *settings, const char *from, 
 		return true;
 	if (row->kind == OPTION_CHOICE)
 		say("%s: '%s' is not one of %s", from, text, row->value);
+	else if (row->kind == OPTION_SET)
+		say("%s: '%s' is not none, nor made of %s", from, text, row->value);
 	else
 		say("%s: '%s' is not %s", from, text, kind->expected);
 	return false;
@@ -289,6 +325,20 @@ int option_anywhere(const struct option_row *rows, void *settings, const char *c
 
 /* ---- what was chosen --------------------------------------------------------------- */
 
+static void show_set(const char *words, u32 set, char *text, size_t size)
+{
+	size_t used = 0;
+
+	snprintf(text, size, "none");
+	for (; set && *words; set >>= 1) {
+		size_t span = strcspn(words, ",");
+
+		if (set & 1 && used < size)
+			used += snprintf(text + used, size - used, "%s%.*s", used ? "," : "", (int)span, words);
+		words += span + (words[span] == ',');
+	}
+}
+
 static void show(const struct option_row *row, const void *at, char *text, size_t size)
 {
 	const char *choice = row->value;
@@ -305,6 +355,9 @@ static void show(const struct option_row *row, const void *at, char *text, size_
 		for (u32 skip = *(const u32 *)at; skip; skip--)
 			choice += strcspn(choice, "|") + 1;
 		snprintf(text, size, "%.*s", (int)strcspn(choice, "|"), choice);
+		break;
+	case OPTION_SET:
+		show_set(row->value, *(const u32 *)at, text, size);
 		break;
 	case OPTION_SIZE:
 		snprintf(text, size, "%llu", (unsigned long long)*(const u64 *)at);

@@ -59,6 +59,7 @@ static int make_control(struct recording *r, const struct recording_setup *s)
 	*r->control = (struct control) {
 		.version = WIRE_VERSION, .state = SESSION_OPEN, .collector_pid = (u32)getpid(), .tick_kind = r->tick_kind,
 		.stacks = s->stacks, .on_full = s->on_full, .follow = s->follow, .check_stacks = s->check_stacks,
+		.device_time = s->device_time, .apis = s->apis,
 	};
 	snprintf(r->control->library, sizeof(r->control->library), "%s", s->library ? s->library : "");
 	snprintf(r->control->trace, sizeof(r->control->trace), "%s", s->trace ? s->trace : "");

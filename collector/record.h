@@ -20,6 +20,7 @@ struct recording_setup {
 	char *const *command;           /* argv of the target */
 	u64 large;                      /* bytes */
 	u32 stacks, on_full, follow;    /* as in struct control */
+	u32 device_time, apis;
 	u32 check_stacks;
 	u32 sample_ms;                  /* 0: no samples */
 	bool bare;                      /* the library started us */

@@ -10,6 +10,7 @@ struct settings {
 	const char *output, *raw;       /* NULL: default name; no raw stream */
 	u64 large;
 	u32 stacks, follow, on_full;    /* as in struct control */
+	u32 device_time, apis;
 	u32 sample_ms, wait_ms;
 	bool quiet, json, debuginfod, check_stacks;
 };

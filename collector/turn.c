@@ -28,6 +28,8 @@ struct recording *turn_open(const struct settings *set, char *const *command, co
 		.stacks = set->stacks,
 		.on_full = set->on_full,
 		.follow = set->follow,
+		.device_time = set->device_time,
+		.apis = set->apis,
 		.check_stacks = set->check_stacks,
 		.sample_ms = set->sample_ms,
 		.bare = bare,

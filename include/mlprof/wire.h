@@ -180,6 +180,8 @@ static_assert(sizeof(struct slot) == (1 + RING_CHUNKS) * CHUNK_BYTES, "slot");
 
 enum { STACKS_NONE, STACKS_CALLER, STACKS_FULL };
 enum { ON_FULL_BLOCK, ON_FULL_DROP };
+enum { DEVICE_TIME_KERNEL, DEVICE_TIME_SUBMIT, DEVICE_TIME_OFF };     /* of each kernel; of what is submitted, as a whole; of nothing */
+enum { API_OPENCL = 1, API_VULKAN = 2 };
 enum { SESSION_OPEN = 1, SESSION_DONE, SESSION_CLOSED };
 
 /*
@@ -196,6 +198,8 @@ struct control {
 	u32 on_full;                /* ON_FULL_* */
 	u32 follow;                 /* 1: children too */
 	u32 check_stacks;           /* 1: compare every stack with libunwind (tests) */
+	u32 device_time;            /* DEVICE_TIME_* */
+	u32 apis;                   /* API_*: whose calls are recorded */
 	u32 pad;
 	char library[512];          /* path of libmlprof.so, for children whose LD_PRELOAD was replaced */
 	char trace[1024];           /* path of the trace, for the one line said when the collector is gone */

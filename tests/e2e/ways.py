@@ -102,7 +102,7 @@ def help_pages(box):
     version = box.native([tool, "--version"])
     check(f"version: {version.stdout}", re.search(r"\d+\.\d+\.\d+", version.stdout) and version.status == 0)
     page = box.native([tool, "help", "run"])
-    for option in ("--output", "--stacks", "--large", "--follow", "--on-full", "--quiet", "--json", "--raw"):
+    for option in ("--output", "--stacks", "--large", "--follow", "--on-full", "--api", "--device-time", "--quiet", "--json", "--raw"):
         check(f"{option} is not in help run", option in page.stdout)
     check("--help names no run", "run" in box.native([tool, "--help"]).stdout)
     same("unknown command", box.native([tool, "frobnicate"]).status, 125)

@@ -68,6 +68,7 @@ static void presets(void)
 {
 	ok(parse("run true") == 1, "no options");
 	ok(set.stacks == STACKS_FULL && set.follow == 1 && set.on_full == ON_FULL_BLOCK, "choices have their presets");
+	ok(set.apis == (API_OPENCL | API_VULKAN) && set.device_time == DEVICE_TIME_KERNEL, "both APIs, the time of each kernel");
 	ok(set.large == 1 << 20 && set.sample_ms == 20 && set.wait_ms == 2000, "numbers have their presets");
 	ok(!set.output && !set.raw && !set.quiet && !set.json && !set.debuginfod, "the rest is off");
 }
@@ -93,6 +94,9 @@ static void values(void)
 	ok(parse("run --wait=0.25 x") == 2 && set.wait_ms == 250, "a part of a second");
 	ok(parse("run --stacks=caller --follow=none --on-full=drop x") == 4 && set.stacks == STACKS_CALLER && !set.follow &&
 	   set.on_full == ON_FULL_DROP, "choices");
+	ok(parse("run --api=vulkan --device-time=off x") == 3 && set.apis == API_VULKAN && set.device_time == DEVICE_TIME_OFF, "one of a set");
+	ok(parse("run --api=vulkan,opencl x") == 2 && set.apis == (API_OPENCL | API_VULKAN), "two of a set, in any order");
+	ok(parse("run --api=none x") == 2 && !set.apis, "none of a set");
 }
 
 static void refused(void)
@@ -100,6 +104,10 @@ static void refused(void)
 	static const struct { const char *line, *word; } rows[] = {
 		{ "run --stacks=ful x", "--stacks: 'ful' is not one of none|caller|full" },
 		{ "run --stacks= x", "--stacks" },
+		{ "run --api=opencl,metal x", "--api: 'opencl,metal' is not none, nor made of opencl,vulkan" },
+		{ "run --api= x", "--api" },
+		{ "run --api=opencl, x", "--api" },
+		{ "run --device-time=all x", "--device-time: 'all' is not one of kernel|submit|off" },
 		{ "run --large=many x", "--large: 'many' is not a size" },
 		{ "run --large=-1 x", "--large" },
 		{ "run --large=1X x", "--large" },
