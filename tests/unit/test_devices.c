@@ -294,7 +294,7 @@ static void check_works(const struct session *s)
 	ok(cl->done[DONE_TIMED] == KERNELS + 2 && cl->done[DONE_FAILED] == 1 && cl->done[DONE_UNTIMED] == 1 && cl->done[DONE_NEVER] == 1,
 	   "ends are counted");
 	ok(s->losses.unfinished == 1 && s->losses.untimed == 1 && s->losses.failed == 1 && !s->losses.unknown_ids, "and what is missing");
-	ok(cl->kernels == 1 && cl->kernel[0].calls == KERNELS + 5 && cl->kernel[0].timed == KERNELS + 2, "kernels by name");
+	ok(cl->kernels == 1 && cl->kernel[0].calls == KERNELS + 4 && cl->kernel[0].unfinished == 1 && cl->kernel[0].timed == KERNELS + 2, "kernels by name");
 	ok(cl->kernel[0].total_ns == KERNELS * 200ull * US + 490 * US && cl->kernel[0].min_ns == 200 * US && cl->kernel[0].max_ns == 290 * US,
 	   "their times are the device's own");
 	ok(cl->busy_ns == KERNELS * 200ull * US + 300 * US, "busy %llu ns: overlap counts once", (unsigned long long)cl->busy_ns);
@@ -368,19 +368,19 @@ static void summary(const char *path, const char *suffix, const struct session *
 static const char *const json_parts[] = {
 	"\"devices\": [{\"name\": \"pthread-cpu\", \"api\": \"OpenCL\", \"driver\": \"PoCL 3.1\", \"title\": \"OpenCL 0: pthread-cpu\"",
 	"\"peak_bytes\": 1048576, \"peak_time_ns\": 2012000, \"allocs\": 1, \"frees\": 1, \"objects\": 1, \"live_at_exit_bytes\": 0",
-	"\"busy_ns\": 10300000, \"kernels\": 55, \"works_timed\": 52",
-	"\"kernels\": [{\"name\": \"sgemm\", \"device\": \"OpenCL 0: pthread-cpu\", \"pid\": 50, \"calls\": 55, \"timed\": 52",
+	"\"busy_ns\": 10300000, \"kernels\": 54, \"timed_work\": 52",
+	"\"kernels\": [{\"name\": \"sgemm\", \"device\": \"OpenCL 0: pthread-cpu\", \"pid\": 50, \"calls\": 54, \"unfinished\": 1, \"timed\": 52",
 	"\"total_ns\": 10490000, \"avg_ns\": 201730, \"min_ns\": 200000, \"max_ns\": 290000",
-	"\"transfers\": [{\"kind\": \"copy\", \"device\": \"Vulkan 0: Big GPU\", \"pid\": 50, \"calls\": 20, \"timed\": 20, \"bytes\": 81920",
+	"\"transfers\": [{\"kind\": \"copy\", \"device\": \"Vulkan 0: Big GPU\", \"pid\": 50, \"calls\": 20, \"unfinished\": 0, \"timed\": 20, \"bytes\": 81920",
 	"\"clock\": {\"kind\": \"calibrated\", \"match\": \"line\"",
 	"\"waits\": {\"calls\": 50, \"total_ns\": 11950000, \"by_name\": [{\"name\": \"clFinish\"",
-	"\"works_unfinished\": 1, \"works_untimed\": 1, \"works_failed\": 1, \"works_not_drawn\": 0, \"unknown_ids\": 0",
+	"\"unfinished_work\": 1, \"untimed_work\": 1, \"failed_work\": 1, \"undrawn_work\": 0, \"unknown_ids\": 0",
 	"\"peak_with_devices\": {\"bytes\": 4194304",
 	NULL,
 };
 
 static const char *const text_parts[] = {
-	"OpenCL 0: pthread-cpu  (times within", "Vulkan 0: Big GPU", "sgemm  on OpenCL 0: pthread-cpu  (3 without times)",
+	"OpenCL 0: pthread-cpu  (times within", "Vulkan 0: Big GPU", "sgemm  on OpenCL 0: pthread-cpu  (2 without times)  (1 unfinished)",
 	"host blocked on device 11.9 ms in 50 calls: clFinish 11.9 ms (50)", "1 pieces of device work were not over", NULL,
 };
 
