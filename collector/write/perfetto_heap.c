@@ -406,7 +406,8 @@ void heap_dumps(struct perfetto *w, struct session *s, struct symbols *y)
 
 	if (!process)
 		return;
-	memcpy(process, s->process, s->processes * sizeof(*process));
+	for (u32 i = 0; i < s->processes; i++)
+		process[i] = s->process[i];
 	qsort(process, s->processes, sizeof(*process), by_peak);
 	for (u32 i = 0; i < s->processes; i++) {
 		const struct process *p = process[i];

@@ -1,5 +1,6 @@
 /*
- * fuzz_reader.c - any bytes as a raw file: reader, merge and model must neither crash nor hang nor grow without bound.
+ * fuzz_reader.c - any bytes as a raw file: reader, merge, model and writers must neither crash nor hang nor grow without
+ * bound. Every function has the same name here, so that no file which the input names is opened.
  *
  * A chunk is 4096 bytes, nearly all of them idle; so the input is a shorter form that is expanded here:
  *   one byte each for the numbers of words up (127 at most) and down, a head of 8 words, the words up, the words down.
@@ -8,11 +9,45 @@
  */
 #include "../../collector/read/feed.h"
 #include "../../collector/util/array.h"
+#include "../../collector/write/writer.h"
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 volatile u64 walked;                    /* so that walking is not optimised away */
+
+/* ---- symbols, of which nothing is known -------------------------------------------------- */
+
+static const struct frame only_frame = { .function = "f", .linkage = "f", .named = true };
+
+void symbols_prepare(struct symbols *y, const struct process *p, const u32 *nodes, u32 count)
+{
+	(void)y, (void)p, (void)nodes, (void)count;
+}
+
+struct frames symbols_frames(struct symbols *y, const struct process *p, u32 node)
+{
+	const struct module *m = node < p->nodes ? process_module(p, p->node[node].pc, p->node[node].epoch) : NULL;
+
+	(void)y;
+	return (struct frames) { .at = &only_frame, .count = 1, .module = m, .rel_pc = node };
+}
+
+const struct frame *symbols_owner(struct symbols *y, const struct process *p, u32 node, const struct module **module)
+{
+	struct frames f = symbols_frames(y, p, node);
+
+	if (module)
+		*module = f.module;
+	return f.at;
+}
+
+u64 symbols_unnamed(const struct symbols *y) { (void)y; return 0; }
+u64 symbols_unlined(const struct symbols *y) { (void)y; return 0; }
+
+/* ---- input ------------------------------------------------------------------------------- */
 
 static size_t take(const u8 **data, size_t *left, void *to, size_t n)
 {
@@ -44,11 +79,10 @@ static bool next_chunk(const u8 **data, size_t *left, union chunk *c)
 	return true;
 }
 
-static void look(void *to, struct process *p, enum curve_kind kind, u64 ticks, i64 bytes)
-{
-	(void)p, (void)kind;
-	*(u64 *)to += ticks ^ (u64)bytes;
-}
+/* ---- what the model tells is looked at, and handed to the writer ------------------------------ */
+
+static struct listener writer;
+static u64 looked;
 
 static u64 walk_text(const struct arg_text *t)
 {
@@ -62,39 +96,49 @@ static u64 walk_text(const struct arg_text *t)
 
 static void look_at_call(void *to, struct process *p, struct thread *t, const struct call *c)
 {
-	*(u64 *)to += strlen(c->name) + walk_text(&c->args) + (t ? t->tid : 0) + (c->node ? p->node[c->node].pc : 0) + (c->begin <= c->end);
+	looked += strlen(c->name) + walk_text(&c->args) + (t ? t->tid : 0) + (c->node ? p->node[c->node].pc : 0) + (c->begin <= c->end);
 	if (c->begin > c->end || c->kind > CALL_MEMORY)
 		abort();
+	writer.call(to, p, t, c);
 }
 
 static void look_at_work(void *to, struct process *p, const struct work *w)
 {
-	*(u64 *)to += strlen(w->name) + walk_text(&w->args) + strlen(w->queue->name) + strlen(w->queue->device->title) + (w->node ? p->node[w->node].pc : 0);
+	looked += strlen(w->name) + walk_text(&w->args) + strlen(w->queue->name) + strlen(w->queue->device->title) + (w->node ? p->node[w->node].pc : 0);
 	if (w->start_ns > w->end_ns || w->end_ns >> 63 || w->kind >= WORK_KINDS || w->done >= DONE_KINDS)
+		abort();
+	writer.work(to, p, w);
+}
+
+static void walk_memory(const struct process *p, const struct device_memory *m)
+{
+	looked += strlen(m->what) + (m->label ? strlen(m->label) : 0) + walk_text(&m->args) + strlen(m->device->title) + (m->node ? p->node[m->node].pc : 0);
+	if (m->heap >= HEAPS_MAX)
 		abort();
 }
 
 static void look_at_memory(void *to, struct process *p, struct device_memory *m)
 {
-	*(u64 *)to += strlen(m->what) + (m->label ? strlen(m->label) : 0) + walk_text(&m->args) + strlen(m->device->title) + (m->node ? p->node[m->node].pc : 0);
-	if (m->heap >= HEAPS_MAX)
-		abort();
+	walk_memory(p, m);
+	writer.memory(to, p, m);
 }
 
 static void look_at_end(void *to, struct process *p, struct device_memory *m)
 {
 	u32 i;
 
-	look_at_memory(to, p, m);
+	walk_memory(p, m);
 	for (i = 0; i < m->bounds; i++)
-		*(u64 *)to += strlen(m->bound[i].what) + (m->bound[i].label ? strlen(m->bound[i].label) : 0);
+		looked += strlen(m->bound[i].what) + (m->bound[i].label ? strlen(m->bound[i].label) : 0);
+	writer.memory_end(to, p, m);
 }
 
 static void look_at_point(void *to, struct process *p, struct device *d, int heap, u64 ticks, i64 bytes)
 {
-	*(u64 *)to += p->pid + strlen(d->title) + (u64)heap + ticks + (u64)bytes;
+	looked += p->pid + strlen(d->title) + (u64)heap + ticks + (u64)bytes;
 	if (bytes < 0)
 		abort();
+	writer.device_point(to, p, d, heap, ticks, bytes);
 }
 
 static u64 walk_devices(const struct process *p)
@@ -140,23 +184,40 @@ static u64 walk(const struct session *s)
 	return sum;
 }
 
+static void write_all(struct perfetto *w, struct session *s)
+{
+	static int nowhere = -1;
+
+	if (nowhere < 0)
+		nowhere = open("/dev/null", O_WRONLY);
+	perfetto_finish(w, s, NULL);
+	summary_json(nowhere, s, NULL);
+	summary_text(nowhere, s, NULL, false);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	u64 sum = 0;
-	struct listener l = {
-		.to = &sum, .point = look, .call = look_at_call, .work = look_at_work, .memory = look_at_memory, .memory_end = look_at_end,
-		.device_point = look_at_point,
-	};
-	struct feed f = feed_new(&l);
-	union chunk *c = merge_chunk(f.merge);
+	struct perfetto *w = perfetto_open(open("/dev/null", O_WRONLY));
+	struct listener l = writer = perfetto_listener(w);
+	struct feed f;
+	union chunk *c;
 
+	l.call = look_at_call;
+	l.work = look_at_work;
+	l.memory = look_at_memory;
+	l.memory_end = look_at_end;
+	l.device_point = look_at_point;
+	f = feed_new(&l);
+	c = merge_chunk(f.merge);
 	while (next_chunk(&data, &size, c)) {
 		feed_replay(&f, c);
 		c = merge_chunk(f.merge);
 	}
 	merge_unread(f.merge, c);
 	feed_end(&f);
-	walked += sum + walk(f.session);
+	walked += looked + walk(f.session);
+	write_all(w, f.session);
+	perfetto_close(w);
 	feed_free(&f);
 	return 0;
 }
