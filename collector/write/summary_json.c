@@ -217,10 +217,10 @@ static void losses(struct json *j, const struct losses *l)
 	json_count(j, "unknown_frees", l->unknown_frees);
 	json_count(j, "spans", l->spans);
 	json_count(j, "texts", l->texts);
-	json_count(j, "unfinished_work", l->unfinished);
-	json_count(j, "untimed_work", l->untimed);
-	json_count(j, "failed_work", l->failed);
-	json_count(j, "undrawn_work", l->works);
+	json_count(j, "works_unfinished", l->unfinished);
+	json_count(j, "works_untimed", l->untimed);
+	json_count(j, "works_failed", l->failed);
+	json_count(j, "works_not_drawn", l->works);
 	json_count(j, "unknown_ids", l->unknown_ids);
 	json_close(j, '}');
 }

@@ -95,11 +95,11 @@ static void device(struct json *j, const struct session *s, struct symbols *y, c
 	json_count(j, "queues", d->queues);
 	json_count(j, "busy_ns", d->busy_ns);
 	json_count(j, "kernels", d->kind[WORK_KERNEL].calls);
-	json_count(j, "timed_work", d->done[DONE_TIMED]);
-	json_count(j, "observed_work", d->done[DONE_OBSERVED]);
-	json_count(j, "untimed_work", d->done[DONE_UNTIMED]);
-	json_count(j, "failed_work", d->done[DONE_FAILED]);
-	json_count(j, "unfinished_work", d->done[DONE_NEVER]);
+	json_count(j, "works_timed", d->done[DONE_TIMED]);
+	json_count(j, "works_observed", d->done[DONE_OBSERVED]);
+	json_count(j, "works_untimed", d->done[DONE_UNTIMED]);
+	json_count(j, "works_failed", d->done[DONE_FAILED]);
+	json_count(j, "works_unfinished", d->done[DONE_NEVER]);
 	clock(j, d);
 	json_close(j, '}');
 }

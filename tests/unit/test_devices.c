@@ -368,13 +368,13 @@ static void summary(const char *path, const char *suffix, const struct session *
 static const char *const json_parts[] = {
 	"\"devices\": [{\"name\": \"pthread-cpu\", \"api\": \"OpenCL\", \"driver\": \"PoCL 3.1\", \"title\": \"OpenCL 0: pthread-cpu\"",
 	"\"peak_bytes\": 1048576, \"peak_time_ns\": 2012000, \"allocs\": 1, \"frees\": 1, \"objects\": 1, \"live_at_exit_bytes\": 0",
-	"\"busy_ns\": 10300000, \"kernels\": 54, \"timed_work\": 52",
+	"\"busy_ns\": 10300000, \"kernels\": 54, \"works_timed\": 52",
 	"\"kernels\": [{\"name\": \"sgemm\", \"device\": \"OpenCL 0: pthread-cpu\", \"pid\": 50, \"calls\": 54, \"unfinished\": 1, \"timed\": 52",
 	"\"total_ns\": 10490000, \"avg_ns\": 201730, \"min_ns\": 200000, \"max_ns\": 290000",
 	"\"transfers\": [{\"kind\": \"copy\", \"device\": \"Vulkan 0: Big GPU\", \"pid\": 50, \"calls\": 20, \"unfinished\": 0, \"timed\": 20, \"bytes\": 81920",
 	"\"clock\": {\"kind\": \"calibrated\", \"match\": \"line\"",
 	"\"waits\": {\"calls\": 50, \"total_ns\": 11950000, \"by_name\": [{\"name\": \"clFinish\"",
-	"\"unfinished_work\": 1, \"untimed_work\": 1, \"failed_work\": 1, \"undrawn_work\": 0, \"unknown_ids\": 0",
+	"\"works_unfinished\": 1, \"works_untimed\": 1, \"works_failed\": 1, \"works_not_drawn\": 0, \"unknown_ids\": 0",
 	"\"peak_with_devices\": {\"bytes\": 4194304",
 	NULL,
 };
