@@ -1,2 +1,2 @@
 #include "bind.h"
-const struct entry opencl_entries[] = { { 0 } }, vulkan_entries[] = { { 0 } };
+const struct entry opencl_entries[] = { { 0 } };
