@@ -14,6 +14,8 @@ static const struct { u32 bit; const struct entry *entries; } apis[] = { { API_O
 void *(*bind_next_dlsym)(void *, const char *);
 void *(*bind_next_dlvsym)(void *, const char *, const char *);
 
+static bool started;                    /* the table is filled; before that nothing may be bound */
+
 /* ---- names -------------------------------------------------------------------------- */
 
 static const struct entry *table[TABLE];
@@ -48,7 +50,11 @@ const struct entry *entry_find(const char *name)
 
 void bind_found(const struct entry *e, void *real)
 {
-	if (e->real && real != e->wrapper)
+	if (real == e->wrapper)
+		return;
+	if (e->found)
+		e->found(real);
+	if (e->real)
 		__atomic_store_n(e->real, real, __ATOMIC_RELEASE);
 }
 
@@ -80,7 +86,7 @@ __attribute__((visibility("hidden"))) void *bind_pick(void *handle, const char *
 	void *real;
 
 	find_next();
-	if (tls.guard || guest.state != GUEST_ON || !guest.control->apis)
+	if (!started || tls.guard || guest.state != GUEST_ON)
 		return NULL;
 	bind_modules();
 	e = entry_find(name);
@@ -98,6 +104,7 @@ void bind_start(void)
 	for (u32 i = 0; i < sizeof apis / sizeof *apis; i++)
 		for (const struct entry *e = apis[i].entries; e->name && guest.control->apis & apis[i].bit; e++)
 			table_add(e);
-	if (guest.control->apis)
+	started = guest.control->apis;
+	if (started)
 		bind_modules();
 }

@@ -19,6 +19,7 @@ struct entry {
 	const char *name;
 	void *wrapper;
 	void **real;                    /* gets the real function whenever it is found */
+	void (*found)(void *real);      /* is told so; may be NULL */
 };
 
 /* A table of entries, ended by a row without a name. */

@@ -183,6 +183,8 @@ static void bind_new_modules(struct batch *b)
 	dl_iterate_phdr(collect, b);
 	for (u32 i = 0; i < b->count; i++)
 		bind_module(&b->module[i]);
+	dlerror();                              /* what ld.so had to say to us: asked for, and given back */
+	dlerror();
 	tls.guard = guard;
 	__atomic_store_n(&seen_adds, b->adds, __ATOMIC_RELEASE);
 }

@@ -117,6 +117,9 @@ void call_note(u64 begin, const struct call *call, const struct args *args, stru
 		return;
 	writing_begin(v.context);
 	t = ticks();
+	if (call->told)
+		buffer_event(v.context, EVENT_work, t, call->told, sizeof *call->told, call->told_args ? call->told_args->text : NULL,
+			     call->told_args ? call->told_args->used : 0);
 	r.node = stack_here(v.context, at, t);
 	buffer_event(v.context, EVENT_call, t, &r, sizeof r, args ? args->text : NULL, args ? args->used : 0);
 	writing_end(v.context);

@@ -28,12 +28,24 @@ void args_word(struct args *a, const char *word);               /* no key: a mem
 
 static inline u64 api_enter(void)
 {
-	return tls.api_depth++ || tls.guard ? 0 : ticks();
+	return tls.api_depth++ || tls.guard || guest.state != GUEST_ON ? 0 : ticks();
 }
 
 static inline void api_leave(void) { tls.api_depth--; }
 
 u64 name_number(const char *text);              /* 0 for an empty one */
+
+/* The same, looked up once per place and image. */
+#define NAMED(text)                                                                                    \
+	({                                                                                             \
+		static u64 id_, in_;                                                                   \
+		if (unlikely(__atomic_load_n(&in_, __ATOMIC_ACQUIRE) != process_born())) {             \
+			id_ = name_number(text);                                                       \
+			__atomic_store_n(&in_, process_born(), __ATOMIC_RELEASE);                      \
+		}                                                                                      \
+		id_;                                                                                   \
+	})
+
 u64 work_numbers(u32 count);                    /* the first of so many */
 u64 memory_number(void);
 u64 device_number(void);                        /* also for queues */
@@ -43,6 +55,8 @@ struct call {
 	u64 name, work;
 	u32 works;
 	i64 error;
+	const struct rec_work *told;    /* one of them, told with the call and stamped like it; may be NULL */
+	const struct args *told_args;
 };
 
 void call_note(u64 begin, const struct call *call, const struct args *args, struct caller at);

@@ -117,13 +117,13 @@ static void op_end(struct vk_command_buffer *c, struct stamp s)
 		VK_CALL(DEVICE(c), name)(buffer, __VA_ARGS__);                                                          \
 		op_end(c, s);                                                                                           \
 	}
-#define MOVE(command, what, moved) ((struct vk_op){ .kind = what, .name = name_number(#command), .bytes = moved })
+#define MOVE(command, what, moved) ((struct vk_op){ .kind = what, .name = NAMED(#command), .bytes = moved })
 
 static struct vk_op dispatch(const struct vk_command_buffer *c, u64 x, u64 y, u64 z, bool indirect)
 {
 	const struct vk_pipeline *p = c ? c->pipeline : NULL;
 
-	return (struct vk_op){ .kind = WORK_KERNEL, .name = p ? p->name : name_number("dispatch"), .x = x, .y = y, .z = z,
+	return (struct vk_op){ .kind = WORK_KERNEL, .name = p ? p->name : NAMED("dispatch"), .x = x, .y = y, .z = z,
 			       .local = p ? p->local : 0, .indirect = indirect };
 }
 

@@ -3,6 +3,7 @@
  *
  *   model --make FILE     writes the weights
  *   model FILE            maps them and runs a few steps of LAYERS transformer-like layers
+ *   model --device FILE   the same, multiplying on an OpenCL device if there is one
  *
  *   weights file --mmap--> layer 0 .. LAYERS-1 : scores, hidden --> next token
  *                             |   both live for one layer only
@@ -10,6 +11,7 @@
  *
  * It counts its own memory and says what its peak was; mlprof must say the same to the byte.
  */
+#include "device.h"
 #include <fcntl.h>
 #include <math.h>
 #include <stdint.h>
@@ -38,6 +40,7 @@ struct cache {
 };
 
 static size_t live_bytes, peak_bytes;
+static bool on_device;
 
 static void count(size_t more, size_t less)
 {
@@ -80,6 +83,15 @@ static void multiply(float *out, const float *in, const float *w, size_t rows, s
 				out[r * n + j] += in[r * k + i] * w[i * n + j];
 }
 
+/* By weights: the part that goes to the device. */
+static void multiply_by(const char *what, float *out, const float *in, const float *w, size_t rows, size_t k, size_t n)
+{
+	if (on_device)
+		device_multiply(what, out, in, w, rows, k, n);
+	else
+		multiply(out, in, w, rows, k, n);
+}
+
 static void normalise(float *x, size_t rows, size_t columns)
 {
 	for (size_t r = 0; r < rows; r++) {
@@ -98,8 +110,8 @@ static void cache_append(struct cache *c, const struct layer *w, const float *x,
 	c->value = tensor_extend(c->value, c->rows, rows, DIM);
 	memset(c->key + c->rows * DIM, 0, rows * DIM * sizeof(float));
 	memset(c->value + c->rows * DIM, 0, rows * DIM * sizeof(float));
-	multiply(c->key + c->rows * DIM, x, w->key, rows, DIM, DIM);
-	multiply(c->value + c->rows * DIM, x, w->value, rows, DIM, DIM);
+	multiply_by("key", c->key + c->rows * DIM, x, w->key, rows, DIM, DIM);
+	multiply_by("value", c->value + c->rows * DIM, x, w->value, rows, DIM, DIM);
 	c->rows += rows;
 }
 
@@ -124,7 +136,7 @@ static void attention(float *x, const struct layer *w, struct cache *c, size_t r
 	float *query = tensor_new(rows, DIM), *scores;
 
 	cache_append(c, w, x, rows);
-	multiply(query, x, w->query, rows, DIM, DIM);
+	multiply_by("query", query, x, w->query, rows, DIM, DIM);
 	scores = tensor_new(rows, c->rows);
 	for (size_t r = 0; r < rows; r++) {
 		for (size_t k = 0; k < c->rows; k++)
@@ -141,10 +153,10 @@ static void feed_forward(float *x, const struct layer *w, size_t rows)
 {
 	float *hidden = tensor_new(rows, HIDDEN);
 
-	multiply(hidden, x, w->up, rows, DIM, HIDDEN);
+	multiply_by("up", hidden, x, w->up, rows, DIM, HIDDEN);
 	for (size_t i = 0; i < rows * HIDDEN; i++)
 		hidden[i] = fmaxf(hidden[i], 0);
-	multiply(x, hidden, w->down, rows, HIDDEN, DIM);
+	multiply_by("down", x, hidden, w->down, rows, HIDDEN, DIM);
 	tensor_free(hidden, rows, HIDDEN);
 }
 
@@ -213,6 +225,17 @@ static int make(const char *path)
 	return file && !fclose(file) ? 0 : 1;
 }
 
+static void choose_device(void)
+{
+	char name[128] = "";
+
+	on_device = device_start(name, sizeof name);
+	if (on_device)
+		dprintf(1, "device: %.100s\n", name);
+	else
+		dprintf(1, "device: none (no OpenCL driver is installed), so the layers run on the host\n");
+}
+
 int main(int argc, char **argv)
 {
 	struct weights *w = MAP_FAILED;
@@ -221,13 +244,17 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "--make"))
 		return make(argv[2]);
-	fd = open(argc > 1 ? argv[1] : "", O_RDONLY);
+	fd = open(argc > 1 ? argv[argc - 1] : "", O_RDONLY);
 	if (fd >= 0 && !fstat(fd, &st) && st.st_size == sizeof *w)
 		w = mmap(NULL, sizeof *w, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (w == MAP_FAILED) {
-		fprintf(stderr, "usage: model [--make] FILE\n");
+		fprintf(stderr, "usage: model [--make | --device] FILE\n");
 		return 2;
 	}
+	if (argc == 3 && !strcmp(argv[1], "--device"))
+		choose_device();
 	run(w);
+	if (on_device)
+		device_stop();
 	return 0;
 }

@@ -1,2 +1,0 @@
-#include "bind.h"
-const struct entry opencl_entries[] = { { 0 } };

@@ -1,0 +1,144 @@
+/*
+ * opencl_program.c - builds, and kernels with their names.
+ */
+#include "opencl.h"
+
+static struct handles kernels;          /* cl_kernel -> number of its name */
+
+/* ---- kernels ------------------------------------------------------------------------------ */
+
+static u64 remember(cl_kernel k)
+{
+	char name[256] = "";
+	u64 id;
+
+	cl.clGetKernelInfo(k, CL_KERNEL_FUNCTION_NAME, sizeof name - 1, name, NULL);
+	id = name_number(name[0] ? name : "kernel");
+	handles_put(&kernels, (u64)k, (void *)id);
+	return id;
+}
+
+/* A handle may come again for another kernel, so each creation is looked at; a fork's child tells names anew. */
+u64 opencl_kernel_name(cl_kernel k)
+{
+	static u64 in;
+	u64 id;
+
+	if (in != process_born()) {
+		in = process_born();
+		kernels.table = NULL;
+	}
+	id = (u64)handles_find(&kernels, (u64)k);
+	return id || !k ? id : remember(k);
+}
+
+cl_kernel w_clCreateKernel(cl_program p, const char *name, cl_int *error)
+{
+	u64 begin = api_enter();
+	cl_kernel k = cl.clCreateKernel(p, name, error);
+
+	if (k && begin)
+		remember(k);
+	api_leave();
+	return k;
+}
+
+cl_int w_clCreateKernelsInProgram(cl_program p, cl_uint n, cl_kernel *list, cl_uint *made)
+{
+	u64 begin = api_enter();
+	cl_uint count = 0;
+	cl_int r = cl.clCreateKernelsInProgram(p, n, list, &count);
+
+	if (made && r == CL_SUCCESS)
+		*made = count;
+	for (u32 i = 0; begin && list && r == CL_SUCCESS && i < count && i < n; i++)
+		remember(list[i]);
+	api_leave();
+	return r;
+}
+
+cl_kernel w_clCloneKernel(cl_kernel from, cl_int *error)
+{
+	u64 begin = api_enter();
+	cl_kernel k = cl.clCloneKernel(from, error);
+
+	if (k && begin)
+		remember(k);
+	api_leave();
+	return k;
+}
+
+/* ---- builds ------------------------------------------------------------------------------- */
+
+/* The end of the log is where compilers say what they give up on. */
+static void add_log(struct args *a, cl_program p, cl_uint n, const cl_device_id *list)
+{
+	size_t size = 0;
+	char *log;
+
+	if (!n || !list || cl.clGetProgramBuildInfo(p, list[0], CL_PROGRAM_BUILD_LOG, 0, NULL, &size) != CL_SUCCESS || size < 2 || size > 1 << 20)
+		return;
+	log = sys_memory(size + 1);
+	if (!log)
+		return;
+	if (cl.clGetProgramBuildInfo(p, list[0], CL_PROGRAM_BUILD_LOG, size, log, NULL) == CL_SUCCESS)
+		args_text(a, "log", size > 400 ? log + size - 400 : log);
+	sys_munmap(log, size + 1);
+}
+
+static void add_options(struct args *a, const char *options)
+{
+	if (options && options[0] && text_length(options) < 200)
+		args_text(a, "options", options);
+}
+
+cl_int w_clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, const char *options, void (CL_CALLBACK *f)(cl_program, void *), void *user)
+{
+	u64 begin = api_enter();
+	cl_int r = cl.clBuildProgram(p, n, list, options, f, user);
+	struct args a = { 0 };
+
+	if (begin) {
+		add_options(&a, options);
+		if (r != CL_SUCCESS)
+			add_log(&a, p, n, list);
+		call_note(begin, &(struct call){ CALL_BUILD, NAMED("clBuildProgram"), .error = r }, &a, CALLER());
+	}
+	api_leave();
+	return r;
+}
+
+cl_int w_clCompileProgram(cl_program p, cl_uint n, const cl_device_id *list, const char *options, cl_uint headers, const cl_program *header,
+			  const char **names, void (CL_CALLBACK *f)(cl_program, void *), void *user)
+{
+	u64 begin = api_enter();
+	cl_int r = cl.clCompileProgram(p, n, list, options, headers, header, names, f, user);
+	struct args a = { 0 };
+
+	if (begin) {
+		add_options(&a, options);
+		if (r != CL_SUCCESS)
+			add_log(&a, p, n, list);
+		call_note(begin, &(struct call){ CALL_BUILD, NAMED("clCompileProgram"), .error = r }, &a, CALLER());
+	}
+	api_leave();
+	return r;
+}
+
+cl_program w_clLinkProgram(cl_context c, cl_uint n, const cl_device_id *list, const char *options, cl_uint programs, const cl_program *program,
+			   void (CL_CALLBACK *f)(cl_program, void *), void *user, cl_int *error)
+{
+	u64 begin = api_enter();
+	cl_int r = CL_SUCCESS;
+	cl_program p = cl.clLinkProgram(c, n, list, options, programs, program, f, user, &r);
+	struct args a = { 0 };
+
+	if (error)
+		*error = r;
+	if (begin) {
+		add_options(&a, options);
+		call_note(begin, &(struct call){ CALL_BUILD, NAMED("clLinkProgram"), .error = r }, &a, CALLER());
+	}
+	api_leave();
+	return p;
+}

@@ -1,0 +1,323 @@
+/*
+ * opencl_work.c - everything that is enqueued, and its end.
+ *
+ *   enqueue: real call with the program's event, or with one of ours --> `work` and `call` records --> callback set
+ *   end:     the driver calls us back, on a thread of its own or inside of clSetEventCallback --> times, `work_done`
+ *
+ * The program's event needs no reference of ours: a driver keeps an event until its callbacks have run. The cl_kernel is
+ * not touched later: the program may have released it.
+ */
+#include "opencl.h"
+
+/* Work on its way. */
+struct job {
+	u64 work;
+	u64 begin;                      /* of its call */
+	bool own_event;                 /* ours, to be released */
+	bool timed;                     /* its queue takes times; else its end is when we are called back */
+	u32 svm_pointers;               /* clEnqueueSVMFree: what it frees */
+	const void *svm[12];
+};
+
+static struct pool jobs = POOL(struct job);
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+static bool read_times(cl_event e, struct rec_work_done *r)
+{
+	static const cl_profiling_info what[] = { CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT, CL_PROFILING_COMMAND_START,
+						  CL_PROFILING_COMMAND_END };
+	u64 *const to[] = { &r->queued, &r->submitted, &r->start, &r->end };
+	cl_ulong t;
+
+	for (u32 i = 0; i < 4; i++) {
+		if (cl.clGetEventProfilingInfo(e, what[i], sizeof t, &t, NULL) != CL_SUCCESS)
+			return false;
+		*to[i] = t;
+	}
+	return true;
+}
+
+static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
+{
+	struct job *job = user;
+	struct rec_work_done r = { .id = job->work, .status = DONE_UNTIMED };
+
+	tls.api_depth++;                        /* what the driver calls for us is not the program's */
+	if (status < 0)
+		r.status = DONE_FAILED;
+	else if (!job->timed)
+		r = (struct rec_work_done){ .id = job->work, .status = DONE_OBSERVED, .start = job->begin, .end = ticks() };
+	else if (read_times(e, &r))
+		r.status = DONE_TIMED;
+	work_done_note(&r);
+	for (u32 i = 0; i < job->svm_pointers; i++)
+		opencl_svm_gone(job->svm[i]);
+	if (job->own_event)
+		cl.clReleaseEvent(e);
+	pool_put(&jobs, job);
+	tls.api_depth--;
+}
+
+/* ---- enqueueing ------------------------------------------------------------------------- */
+
+/* One enqueue call while it lasts. */
+struct enqueue {
+	u64 begin;
+	struct cl_queue *queue;
+	cl_event *event, own;           /* where the driver puts the event */
+	struct job *job;
+};
+
+/* What is worth telling of it. */
+struct about {
+	u32 kind;
+	u64 name, bytes;
+	u64 size[3], local;
+	bool blocking;
+	u64 work_name;                  /* if it is another than the call's */
+	struct args args;
+};
+
+static bool enqueue_begin(struct enqueue *e, cl_command_queue q, cl_event *event)
+{
+	*e = (struct enqueue){ .begin = api_enter(), .event = event };
+	if (!e->begin || !(e->queue = opencl_queue(q))) {
+		api_leave();
+		return false;
+	}
+	if (guest.control->device_time != DEVICE_TIME_OFF && (e->job = pool_get(&jobs)) && !event)
+		e->event = &e->own;
+	return true;
+}
+
+/* The work is known, and its end will be. False: there is nothing to wait for. */
+static bool watch(struct enqueue *e)
+{
+	if (*e->event && cl.clSetEventCallback(*e->event, CL_COMPLETE, ended, e->job) == CL_SUCCESS)
+		return true;
+	work_done_note(&(struct rec_work_done){ .id = e->job->work, .status = DONE_UNTIMED });
+	return false;
+}
+
+static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct caller at)
+{
+	struct call call = { about->blocking ? CALL_WAIT : CALL_ENQUEUE, about->name, .error = r };
+	struct rec_work work = {
+		.queue = e->queue->id, .kind = about->kind, .name = about->work_name ? about->work_name : about->name, .bytes = about->bytes,
+		.x = about->size[0], .y = about->size[1], .z = about->size[2], .local = about->local,
+	};
+	struct job *job = e->job;
+
+	if (r == CL_SUCCESS && job) {
+		job->work = call.work = work.id = work_numbers(1);
+		job->begin = e->begin;
+		job->own_event = e->event == &e->own;
+		job->timed = e->queue->profiled || e->queue->forced;
+		call.works = 1;
+		call.told = &work;
+		call.told_args = &about->args;
+	}
+	call_note(e->begin, &call, NULL, at);
+	if (job && (r != CL_SUCCESS || !watch(e)))
+		pool_put(&jobs, job);
+	api_leave();
+}
+
+#define UNPACK(...) __VA_ARGS__
+#define WAIT_LIST cl_uint waits, const cl_event *list, cl_event *event
+
+/* name, (parameters between the queue and the wait list), (the same as arguments), fields of struct about */
+#define ENQUEUE(name_, PARAMS, ARGS, ...)                                                              \
+	cl_int w_##name_(cl_command_queue q, UNPACK PARAMS, WAIT_LIST)                                 \
+	{                                                                                              \
+		struct enqueue e;                                                                      \
+		cl_int r;                                                                              \
+                                                                                                       \
+		if (!enqueue_begin(&e, q, event))                                                      \
+			return cl.name_(q, UNPACK ARGS, waits, list, event);                           \
+		r = cl.name_(q, UNPACK ARGS, waits, list, e.event);                                    \
+		enqueue_end(&e, r, &(struct about){ .name = NAMED(#name_), __VA_ARGS__ }, CALLER());   \
+		return r;                                                                              \
+	}
+
+static u64 volume(const size_t *region)
+{
+	return region ? region[0] * region[1] * region[2] : 0;
+}
+
+static u64 image_bytes(cl_mem image, const size_t *region)
+{
+	size_t element = 0;
+
+	cl.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, NULL);
+	return element * volume(region);
+}
+
+ENQUEUE(clEnqueueReadBuffer, (cl_mem m, cl_bool b, size_t o, size_t n, void *p), (m, b, o, n, p), .kind = WORK_READ, .bytes = n, .blocking = b)
+ENQUEUE(clEnqueueWriteBuffer, (cl_mem m, cl_bool b, size_t o, size_t n, const void *p), (m, b, o, n, p), .kind = WORK_WRITE, .bytes = n, .blocking = b)
+ENQUEUE(clEnqueueCopyBuffer, (cl_mem s, cl_mem d, size_t so, size_t o, size_t n), (s, d, so, o, n), .kind = WORK_COPY, .bytes = n)
+ENQUEUE(clEnqueueFillBuffer, (cl_mem m, const void *p, size_t ps, size_t o, size_t n), (m, p, ps, o, n), .kind = WORK_FILL, .bytes = n)
+ENQUEUE(clEnqueueReadBufferRect,
+	(cl_mem m, cl_bool b, const size_t *bo, const size_t *ho, const size_t *region, size_t br, size_t bs, size_t hr, size_t hs, void *p),
+	(m, b, bo, ho, region, br, bs, hr, hs, p), .kind = WORK_READ, .bytes = volume(region), .blocking = b)
+ENQUEUE(clEnqueueWriteBufferRect,
+	(cl_mem m, cl_bool b, const size_t *bo, const size_t *ho, const size_t *region, size_t br, size_t bs, size_t hr, size_t hs, const void *p),
+	(m, b, bo, ho, region, br, bs, hr, hs, p), .kind = WORK_WRITE, .bytes = volume(region), .blocking = b)
+ENQUEUE(clEnqueueCopyBufferRect,
+	(cl_mem s, cl_mem d, const size_t *so, const size_t *o, const size_t *region, size_t sr, size_t ss, size_t dr, size_t ds),
+	(s, d, so, o, region, sr, ss, dr, ds), .kind = WORK_COPY, .bytes = volume(region))
+ENQUEUE(clEnqueueReadImage, (cl_mem m, cl_bool b, const size_t *o, const size_t *region, size_t row, size_t slice, void *p),
+	(m, b, o, region, row, slice, p), .kind = WORK_READ, .bytes = image_bytes(m, region), .blocking = b)
+ENQUEUE(clEnqueueWriteImage, (cl_mem m, cl_bool b, const size_t *o, const size_t *region, size_t row, size_t slice, const void *p),
+	(m, b, o, region, row, slice, p), .kind = WORK_WRITE, .bytes = image_bytes(m, region), .blocking = b)
+ENQUEUE(clEnqueueCopyImage, (cl_mem s, cl_mem d, const size_t *so, const size_t *o, const size_t *region), (s, d, so, o, region),
+	.kind = WORK_COPY, .bytes = image_bytes(s, region))
+ENQUEUE(clEnqueueFillImage, (cl_mem m, const void *color, const size_t *o, const size_t *region), (m, color, o, region),
+	.kind = WORK_FILL, .bytes = image_bytes(m, region))
+ENQUEUE(clEnqueueCopyImageToBuffer, (cl_mem s, cl_mem d, const size_t *so, const size_t *region, size_t o), (s, d, so, region, o),
+	.kind = WORK_COPY, .bytes = image_bytes(s, region))
+ENQUEUE(clEnqueueCopyBufferToImage, (cl_mem s, cl_mem d, size_t so, const size_t *o, const size_t *region), (s, d, so, o, region),
+	.kind = WORK_COPY, .bytes = image_bytes(d, region))
+ENQUEUE(clEnqueueUnmapMemObject, (cl_mem m, void *p), (m, p), .kind = WORK_UNMAP)
+ENQUEUE(clEnqueueMigrateMemObjects, (cl_uint n, const cl_mem *m, cl_mem_migration_flags f), (n, m, f), .kind = WORK_OTHER)
+ENQUEUE(clEnqueueNativeKernel, (void (CL_CALLBACK *f)(void *), void *a, size_t an, cl_uint n, const cl_mem *m, const void **where),
+	(f, a, an, n, m, where), .kind = WORK_KERNEL, .work_name = NAMED("native kernel"))
+ENQUEUE(clEnqueueTask, (cl_kernel k), (k), .kind = WORK_KERNEL, .work_name = opencl_kernel_name(k), .size = { 1, 1, 1 }, .local = PACK3(1, 1, 1))
+ENQUEUE(clEnqueueSVMMemcpy, (cl_bool b, void *d, const void *s, size_t n), (b, d, s, n), .kind = WORK_COPY, .bytes = n, .blocking = b)
+ENQUEUE(clEnqueueSVMMemFill, (void *p, const void *v, size_t vn, size_t n), (p, v, vn, n), .kind = WORK_FILL, .bytes = n)
+ENQUEUE(clEnqueueSVMMap, (cl_bool b, cl_map_flags f, void *p, size_t n), (b, f, p, n), .kind = WORK_MAP, .bytes = n, .blocking = b)
+ENQUEUE(clEnqueueSVMUnmap, (void *p), (p), .kind = WORK_UNMAP)
+ENQUEUE(clEnqueueSVMMigrateMem, (cl_uint n, const void **p, const size_t *sizes, cl_mem_migration_flags f), (n, p, sizes, f), .kind = WORK_OTHER)
+ENQUEUE(clEnqueueMemcpyINTEL, (cl_bool b, void *d, const void *s, size_t n), (b, d, s, n), .kind = WORK_COPY, .bytes = n, .blocking = b)
+ENQUEUE(clEnqueueMemFillINTEL, (void *d, const void *v, size_t vn, size_t n), (d, v, vn, n), .kind = WORK_FILL, .bytes = n)
+
+/* ---- those of another shape -------------------------------------------------------------- */
+
+#define MARK(name_)                                                                                    \
+	cl_int w_##name_(cl_command_queue q, WAIT_LIST)                                                \
+	{                                                                                              \
+		struct enqueue e;                                                                      \
+		cl_int r;                                                                              \
+                                                                                                       \
+		if (!enqueue_begin(&e, q, event))                                                      \
+			return cl.name_(q, waits, list, event);                                        \
+		r = cl.name_(q, waits, list, e.event);                                                 \
+		enqueue_end(&e, r, &(struct about){ WORK_MARK, NAMED(#name_) }, CALLER());             \
+		return r;                                                                              \
+	}
+
+MARK(clEnqueueMarkerWithWaitList)
+MARK(clEnqueueBarrierWithWaitList)
+
+static void sizes_of(struct about *a, cl_uint n, const size_t *global, const size_t *local)
+{
+	for (u32 i = 0; i < 3; i++)
+		a->size[i] = i < n && global ? global[i] : 1;
+	if (local)
+		a->local = PACK3(local[0], n > 1 ? local[1] : 1, n > 2 ? local[2] : 1);
+}
+
+cl_int w_clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint n, const size_t *offset, const size_t *global, const size_t *local, WAIT_LIST)
+{
+	struct enqueue e;
+	struct about about;
+	cl_int r;
+
+	if (!enqueue_begin(&e, q, event))
+		return cl.clEnqueueNDRangeKernel(q, k, n, offset, global, local, waits, list, event);
+	about = (struct about){ WORK_KERNEL, NAMED("clEnqueueNDRangeKernel"), .work_name = opencl_kernel_name(k) };
+	sizes_of(&about, n, global, local);
+	r = cl.clEnqueueNDRangeKernel(q, k, n, offset, global, local, waits, list, e.event);
+	enqueue_end(&e, r, &about, CALLER());
+	return r;
+}
+
+#define MAPPED(name_, PARAMS, ARGS, bytes_)                                                            \
+	void *w_##name_(cl_command_queue q, UNPACK PARAMS, WAIT_LIST, cl_int *error)                   \
+	{                                                                                              \
+		struct enqueue e;                                                                      \
+		cl_int r = CL_SUCCESS;                                                                 \
+		void *p;                                                                               \
+                                                                                                       \
+		if (!enqueue_begin(&e, q, event))                                                      \
+			return cl.name_(q, UNPACK ARGS, waits, list, event, error);                    \
+		p = cl.name_(q, UNPACK ARGS, waits, list, e.event, &r);                                \
+		if (error)                                                                             \
+			*error = r;                                                                    \
+		enqueue_end(&e, r, &(struct about){ WORK_MAP, NAMED(#name_), bytes_, .blocking = b }, CALLER()); \
+		return p;                                                                              \
+	}
+
+MAPPED(clEnqueueMapBuffer, (cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_t n), (m, b, f, o, n), n)
+MAPPED(clEnqueueMapImage, (cl_mem m, cl_bool b, cl_map_flags f, const size_t *o, const size_t *region, size_t *row, size_t *slice),
+       (m, b, f, o, region, row, slice), image_bytes(m, region))
+
+/* What it frees is gone when it has run. */
+cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers,
+			  void (CL_CALLBACK *f)(cl_command_queue, cl_uint, void **, void *), void *user, WAIT_LIST)
+{
+	struct enqueue e;
+	cl_int r;
+
+	if (!enqueue_begin(&e, q, event))
+		return cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, event);
+	for (u32 i = 0; i < n; i++) {
+		if (e.job && i < sizeof e.job->svm / sizeof *e.job->svm)
+			e.job->svm[e.job->svm_pointers++] = pointers[i];
+		else
+			opencl_svm_gone(pointers[i]);
+	}
+	r = cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, e.event);
+	enqueue_end(&e, r, &(struct about){ WORK_OTHER, NAMED("clEnqueueSVMFree") }, CALLER());
+	return r;
+}
+
+/* One event for all of it: what its commands took each is not to be known. */
+cl_int w_clEnqueueCommandBufferKHR(cl_uint queues, cl_command_queue *queue, cl_command_buffer_khr buffer, WAIT_LIST)
+{
+	struct enqueue e;
+	cl_int r;
+
+	if (!queues || !queue || !enqueue_begin(&e, queue[0], event))
+		return cl.clEnqueueCommandBufferKHR(queues, queue, buffer, waits, list, event);
+	r = cl.clEnqueueCommandBufferKHR(queues, queue, buffer, waits, list, e.event);
+	enqueue_end(&e, r, &(struct about){ WORK_GROUP, NAMED("clEnqueueCommandBufferKHR"), .work_name = NAMED("command buffer") }, CALLER());
+	return r;
+}
+
+/* ---- of OpenCL 1.0 ----------------------------------------------------------------------- */
+
+cl_int w_clEnqueueMarker(cl_command_queue q, cl_event *event)
+{
+	struct enqueue e;
+	cl_int r;
+
+	if (!event || !enqueue_begin(&e, q, event))
+		return cl.clEnqueueMarker(q, event);
+	r = cl.clEnqueueMarker(q, event);
+	enqueue_end(&e, r, &(struct about){ WORK_MARK, NAMED("clEnqueueMarker") }, CALLER());
+	return r;
+}
+
+cl_int w_clEnqueueBarrier(cl_command_queue q)
+{
+	u64 begin = api_enter();
+	cl_int r = cl.clEnqueueBarrier(q);
+
+	if (begin)
+		call_note(begin, &(struct call){ CALL_ENQUEUE, NAMED("clEnqueueBarrier"), .error = r }, NULL, CALLER());
+	api_leave();
+	return r;
+}
+
+cl_int w_clEnqueueWaitForEvents(cl_command_queue q, cl_uint n, const cl_event *list)
+{
+	u64 begin = api_enter();
+	cl_int r = cl.clEnqueueWaitForEvents(q, n, list);
+
+	if (begin)
+		call_note(begin, &(struct call){ CALL_ENQUEUE, NAMED("clEnqueueWaitForEvents"), .error = r }, NULL, CALLER());
+	api_leave();
+	return r;
+}

@@ -1,0 +1,100 @@
+"""opencl.py - OpenCL programs on PoCL: all ways in, times and memory against what the program knows itself."""
+import os
+import signal
+
+from harness import PYTHON, ROOT, case, check, same
+
+DLSYM = """
+import ctypes, ctypes.util
+cl = ctypes.CDLL("libOpenCL.so.1")
+platform, device = ctypes.c_void_p(), ctypes.c_void_p()
+assert cl.clGetPlatformIDs(1, ctypes.byref(platform), None) == 0
+assert cl.clGetDeviceIDs(platform, ctypes.c_ulong(0xffffffff), 1, ctypes.byref(device), None) == 0
+for name in ("clCreateContext", "clCreateCommandQueue", "clCreateBuffer"):
+    getattr(cl, name).restype = ctypes.c_void_p
+context = ctypes.c_void_p(cl.clCreateContext(None, 1, ctypes.byref(device), None, None, None))
+queue = ctypes.c_void_p(cl.clCreateCommandQueue(context, device, ctypes.c_ulong(0), None))
+buffer = ctypes.c_void_p(cl.clCreateBuffer(context, ctypes.c_ulong(1), ctypes.c_size_t(4096), None, None))
+data = (ctypes.c_char * 4096)()
+for i in range(5):
+    assert cl.clEnqueueWriteBuffer(queue, buffer, 1, ctypes.c_size_t(0), ctypes.c_size_t(4096), data, 0, None, None) == 0
+print("wrote", cl.clFinish(queue), cl.clReleaseMemObject(buffer))
+"""
+
+
+def work_of(run, name):
+    """[(start, duration)] of a work's slices on the device's tracks"""
+    return [(row["ts"], row["dur"]) for row in run.sql(f"""
+        select s.ts, s.dur from slice s join track t on s.track_id = t.id
+        where s.name = '{name}' and s.category like '%kernel%' order by s.ts""")]
+
+
+@case("opencl: a kernel's times are the device's own")
+def times(box):
+    run = box.run([box.compile("workloads/opencl_truth.c")])
+    box.check_expected(run)
+    words = [line.split() for line in run.stdout.splitlines()]
+    for _, name, calls, total in (w for w in words if w[0] == "kernel"):
+        found = [k for k in run.summary["kernels"] if k["name"] == name]
+        same(f"kernels called {name}", len(found), 1)
+        same(f"calls of {name}", found[0]["calls"], int(calls))
+        check(f"ns of {name}: {found[0]['total_ns']}, the device says {total}", abs(found[0]["total_ns"] - int(total)) <= int(total) / 1000 + 20 * int(calls))
+        told = sorted((int(w[2]), int(w[3])) for w in words if w[0] == "work" and w[1] == name)
+        drawn = work_of(run, name)
+        same(f"slices of {name}", len(drawn), len(told))
+        for i in range(1, len(told)):
+            apart, seen = told[i][0] - told[0][0], drawn[i][0] - drawn[0][0]
+            check(f"{name} {i} starts {seen} ns after the first, the device says {apart}", abs(apart - seen) <= 1000 + apart / 1000)
+
+
+@case("opencl: work lies inside of the calls that caused and awaited it")
+def inside(box):
+    run = box.run([box.compile("workloads/opencl_truth.c")])
+    flows = run.sql("""
+        select o.name call, o.ts call_ts, o.dur call_dur, i.ts, i.dur, i.name from flow f
+        join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id where o.name = 'clEnqueueNDRangeKernel'""")
+    same("arrows from enqueue to kernel", len(flows), 40)
+    finishes = run.sql("select ts, ts + dur as end from slice where name = 'clFinish' order by ts")
+    for row in flows:
+        check(f"{row['name']} starts before its enqueue", row["ts"] >= row["call_ts"])
+        ends = [f["end"] for f in finishes if f["end"] >= row["call_ts"]]
+        check(f"{row['name']} ends after the clFinish that awaited it", ends and row["ts"] + row["dur"] <= ends[0])
+
+
+@case("opencl: a program can't tell the difference")
+def guest(box):
+    program = [box.compile("workloads/opencl_guest.c")]
+    plain = box.native(program)
+    for run in (box.run(program), box.bare(program), box.run(program, "--device-time=submit"), box.run(program, "--device-time=off"), box.run(program, "--api=")):
+        same("exit status", run.status, plain.status)
+        same("output", run.stdout, plain.stdout)
+
+
+@case("opencl: every way in")
+def ways(box):
+    flags = {"full RELRO, no PLT": ["-fno-plt", "-Wl,-z,relro,-z,now"], "lazy": ["-Wl,-z,lazy"]}
+    for name, extra in flags.items():
+        run = box.run([box.compile("workloads/opencl_truth.c", "opencl-" + name.replace(" ", "-").replace(",", ""), extra)])
+        same(f"{name}: kernels", run.summary["devices"][0]["kernels"], 40)
+    plugin = box.compile("workloads/opencl_truth.c", "opencl-plugin.so", ["-shared", "-fPIC", "-Dmain=plugin_main"])
+    run = box.run([box.compile("workloads/opencl_plugin.c"), plugin])
+    same("plugin: kernels", run.summary["devices"][0]["kernels"], 40)
+    run = box.run([PYTHON, "-c", DLSYM])
+    same("dlsym by ctypes", run.stdout, "wrote 0 0\n")
+    same("dlsym by ctypes: transfers", run.value("select count(*) as n from slice where name = 'clEnqueueWriteBuffer' and category like '%write%'"), 5)
+
+
+@case("opencl: work that never ends is shown as such")
+def ends(box):
+    program = box.compile("workloads/opencl_ends.c")
+    for way, status in (("exit", 4), ("_exit", 3), ("kill", 128 + signal.SIGKILL), ("fork", 7)):
+        run = box.run([program, way])
+        same(f"{way}: status", run.status, status)
+        same(f"{way}: output", run.stdout, "enqueued 3\n")
+        told = run.summary["losses"]["unfinished_work"] + sum(k["calls"] for k in run.summary["kernels"])
+        same(f"{way}: kernels, ended or not", told, 3)
+
+
+@case("opencl: a hundred thousand enqueues, nothing piles up")
+def many(box):
+    box.check_expected(box.run([box.compile("workloads/opencl_many.c"), "100000"]))

@@ -1,0 +1,175 @@
+// cc: -lOpenCL
+/*
+ * opencl_guest.c - looks hard for a difference: everything it prints must be the same with mlprof and without.
+ *
+ * Queue properties, reference counts, error codes, callbacks and their order, profiling that it did not ask for, blocking
+ * and unblocking commands of all kinds, user events, out-of-order queues, sub-buffers, images, SVM.
+ */
+#include "opencl.h"
+#include <pthread.h>
+
+static int called;
+
+static void CL_CALLBACK on_event(cl_event e, cl_int status, void *user)
+{
+	(void)e;
+	__atomic_add_fetch((int *)user, status == CL_COMPLETE ? 1 : 1000, __ATOMIC_SEQ_CST);
+}
+
+static void CL_CALLBACK on_destroyed(cl_mem m, void *user)
+{
+	(void)m;
+	__atomic_add_fetch((int *)user, 1, __ATOMIC_SEQ_CST);
+}
+
+static unsigned references(cl_event e)
+{
+	cl_uint n = 0;
+
+	MUST(clGetEventInfo(e, CL_EVENT_REFERENCE_COUNT, sizeof n, &n, NULL));
+	return n;
+}
+
+static void properties(const struct cl *c)
+{
+	static const cl_command_queue_properties asked[] = { 0, CL_QUEUE_PROFILING_ENABLE, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE };
+
+	for (int i = 0; i < 3; i++) {
+		cl_command_queue q[2] = { cl_queue(c, asked[i]) };
+		cl_int error;
+
+		q[1] = clCreateCommandQueue(c->context, c->device, asked[i], &error);
+		for (int j = 0; j < 2; j++) {
+			cl_command_queue_properties p = 77;
+			cl_queue_properties list[8] = { 0 };
+			size_t size = 99, need = 99;
+			cl_int r = clGetCommandQueueInfo(q[j], CL_QUEUE_PROPERTIES, sizeof p, &p, &size);
+			cl_int s = clGetCommandQueueInfo(q[j], CL_QUEUE_PROPERTIES_ARRAY, sizeof list, list, &need);
+
+			say("queue %d.%d: %d properties %lu of %zu; array %d %zu: %lu %lu\n", i, j, r, (unsigned long)p, size, s, need,
+			    (unsigned long)list[0], (unsigned long)list[1]);
+			clReleaseCommandQueue(q[j]);
+		}
+	}
+}
+
+static void profiling(const struct cl *c, cl_mem m)
+{
+	for (int i = 0; i < 2; i++) {
+		cl_command_queue q = cl_queue(c, i ? CL_QUEUE_PROFILING_ENABLE : 0);
+		cl_ulong t;
+		cl_event e;
+
+		MUST(clEnqueueFillBuffer(q, m, &(float){ 1 }, 4, 0, 4096, 0, NULL, &e));
+		MUST(clWaitForEvents(1, &e));
+		say("profiling %d: %d, references %u\n", i, clGetEventProfilingInfo(e, CL_PROFILING_COMMAND_END, sizeof t, &t, NULL), references(e));
+		clReleaseEvent(e);
+		clReleaseCommandQueue(q);
+	}
+}
+
+static void commands(const struct cl *c, cl_mem m)
+{
+	cl_command_queue q = cl_queue(c, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	cl_kernel k = cl_kernel_of(c, "scale");
+	size_t global = 1024, origin[3] = { 0 }, region[3] = { 64, 4, 1 };
+	float host[1024], by = 3;
+	cl_event gate = clCreateUserEvent(c->context, NULL), e[3];
+	cl_mem other = cl_buffer(c, 65536, CL_MEM_READ_WRITE, NULL);
+	cl_int error;
+	float *p;
+
+	MUST(clSetKernelArg(k, 0, sizeof m, &m));
+	MUST(clSetKernelArg(k, 1, sizeof by, &by));
+	MUST(clEnqueueFillBuffer(q, m, &(float){ 2 }, 4, 0, 65536, 0, NULL, &e[0]));
+	MUST(clEnqueueNDRangeKernel(q, k, 1, NULL, &global, NULL, 1, &e[0], &e[1]));
+	MUST(clSetEventCallback(e[1], CL_COMPLETE, on_event, &called));
+	MUST(clEnqueueCopyBuffer(q, m, other, 0, 0, 4096, 1, &e[1], &e[2]));
+	MUST(clEnqueueReadBuffer(q, other, CL_TRUE, 0, sizeof host, host, 1, &e[2], NULL));
+	say("read %g %g\n", host[0], host[1023]);
+	MUST(clEnqueueNDRangeKernel(q, k, 1, NULL, &global, NULL, 1, &gate, NULL));
+	MUST(clFlush(q));
+	MUST(clSetUserEventStatus(gate, CL_COMPLETE));
+	MUST(clFinish(q));
+	p = clEnqueueMapBuffer(q, m, CL_TRUE, CL_MAP_READ, 0, 4096, 0, NULL, NULL, &error);
+	say("mapped %g %d\n", p[5], error);
+	MUST(clEnqueueUnmapMemObject(q, m, p, 0, NULL, NULL));
+	MUST(clEnqueueReadBufferRect(q, m, CL_TRUE, origin, origin, region, 64, 0, 64, 0, host, 0, NULL, NULL));
+	say("rect %g\n", host[3]);
+	MUST(clEnqueueMarkerWithWaitList(q, 0, NULL, NULL));
+	MUST(clEnqueueBarrierWithWaitList(q, 0, NULL, NULL));
+	MUST(clEnqueueMigrateMemObjects(q, 1, &m, CL_MIGRATE_MEM_OBJECT_HOST, 0, NULL, NULL));
+	MUST(clFinish(q));
+	say("errors %d %d %d\n", clEnqueueNDRangeKernel(q, k, 4, NULL, &global, NULL, 0, NULL, NULL),
+	    clEnqueueReadBuffer(q, m, CL_TRUE, 1 << 20, 16, host, 0, NULL, NULL), clEnqueueNDRangeKernel(NULL, k, 1, NULL, &global, NULL, 0, NULL, NULL));
+	for (int i = 0; i < 3; i++) {
+		say("references %d: %u\n", i, references(e[i]));
+		clReleaseEvent(e[i]);
+	}
+	clReleaseEvent(gate);
+	clReleaseMemObject(other);
+	clReleaseKernel(k);
+	clReleaseCommandQueue(q);
+}
+
+static void memory(const struct cl *c, cl_command_queue q)
+{
+	cl_buffer_region region = { 4096, 4096 };
+	cl_mem m = cl_buffer(c, 16384, CL_MEM_READ_WRITE, NULL), sub;
+	cl_image_format format = { CL_RGBA, CL_UNORM_INT8 };
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 64, .image_height = 32 };
+	cl_mem image;
+	cl_int error;
+	cl_uint n = 0;
+	void *svm;
+
+	sub = clCreateSubBuffer(m, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+	MUST(error);
+	MUST(clSetMemObjectDestructorCallback(m, on_destroyed, &called));
+	MUST(clGetMemObjectInfo(m, CL_MEM_REFERENCE_COUNT, sizeof n, &n, NULL));
+	say("buffer references %u\n", n);
+	clReleaseMemObject(m);
+	clReleaseMemObject(sub);
+	image = clCreateImage(c->context, CL_MEM_READ_WRITE, &format, &desc, NULL, &error);
+	say("image %d\n", error);
+	if (image)
+		clReleaseMemObject(image);
+	clCreateBuffer(c->context, CL_MEM_READ_WRITE, 0, NULL, &error);
+	say("no bytes: %d\n", error);
+	svm = clSVMAlloc(c->context, CL_MEM_READ_WRITE, 8192, 0);
+	say("svm %d\n", svm != NULL);
+	MUST(clEnqueueSVMMemFill(q, svm, &(int){ 7 }, 4, 8192, 0, NULL, NULL));
+	MUST(clFinish(q));
+	say("svm %d\n", ((int *)svm)[9]);
+	clSVMFree(c->context, svm);
+	svm = clSVMAlloc(c->context, CL_MEM_READ_WRITE, 4096, 0);
+	MUST(clEnqueueSVMFree(q, 1, &svm, NULL, NULL, 0, NULL, NULL));
+	MUST(clFinish(q));
+}
+
+static void broken_build(const struct cl *c)
+{
+	const char *source = "__kernel void broken(__global float *a) { a[0] = nothing_of_that_name; }";
+	cl_program p = clCreateProgramWithSource(c->context, 1, &source, NULL, NULL);
+
+	say("build %d\n", clBuildProgram(p, 1, &c->device, "", NULL, NULL));
+	clReleaseProgram(p);
+}
+
+int main(void)
+{
+	struct cl c = cl_start();
+	cl_command_queue q = cl_queue(&c, 0);
+	cl_mem m = cl_buffer(&c, 65536, CL_MEM_READ_WRITE, NULL);
+
+	properties(&c);
+	profiling(&c, m);
+	commands(&c, m);
+	memory(&c, q);
+	broken_build(&c);
+	clReleaseMemObject(m);
+	clReleaseCommandQueue(q);
+	cl_stop(&c);
+	say("called %d\n", called);
+	return 0;
+}
