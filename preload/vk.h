@@ -283,8 +283,8 @@ VkFence vk_ring_fence(struct vk_queue *q);
 void vk_ring_put_fence(struct vk_queue *q, VkFence fence);
 void vk_ring_release(struct vk_queue *q);
 
-void vk_drain(struct vk_device *d);
-void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status);      /* tells its work's end and takes it apart */
+void vk_drain(struct vk_device *d, u64 now);            /* now: what is found done is taken to have ended then, if nobody timed it */
+void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status, u64 now);      /* tells its work's end and takes it apart */
 struct vk_submit *vk_submit_new(u64 begin);
 struct vk_part *vk_submit_part(struct vk_submit *s, struct vk_recording *r);
 

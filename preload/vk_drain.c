@@ -105,9 +105,9 @@ static u64 tell_part(struct vk_queue *q, const struct vk_submit *s, const struct
 	return 0;
 }
 
-void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status)
+void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status, u64 now)
 {
-	u64 now = ticks(), last = 0;
+	u64 last = 0;
 
 	for (struct vk_part *p = s->parts, *next; p; p = next) {
 		u64 end = tell_part(q, s, p, status, now);
@@ -118,7 +118,7 @@ void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status)
 		pool_put(&part_pool, p);
 	}
 	if (last)
-		vk_clock_bound(q->device, s->begin, now, last);
+		vk_clock_bound(q->device, s->begin, ticks(), last);
 	q->observed = now;
 	if (s->arena)
 		__atomic_store_n(&s->arena->tail, s->arena_end, __ATOMIC_RELEASE);
@@ -150,7 +150,7 @@ static void take_first(struct vk_queue *q, struct vk_submit *s)
 	__atomic_store_n(&q->done, s->mark, __ATOMIC_RELEASE);
 }
 
-static void drain_queue(struct vk_queue *q)
+static void drain_queue(struct vk_queue *q, u64 now)
 {
 	struct vk_device *d = q->device;
 	VkResult r = VK_SUCCESS;
@@ -167,14 +167,14 @@ static void drain_queue(struct vk_queue *q)
 		if (state == DONE_UNTIMED)
 			break;
 		take_first(q, s);
-		vk_submit_over(q, s, state);
+		vk_submit_over(q, s, state, now);
 	}
 	__atomic_store_n(&q->draining, 0, __ATOMIC_RELEASE);
 }
 
-void vk_drain(struct vk_device *d)
+void vk_drain(struct vk_device *d, u64 now)
 {
 	for (struct vk_queue *q = __atomic_load_n(&d->queues, __ATOMIC_ACQUIRE); q; q = q->next)
-		drain_queue(q);
+		drain_queue(q, now);
 	vk_clock_read(d, false);
 }

@@ -254,7 +254,7 @@ void vk_device_known(struct vk_device *set)
 static void release(struct vk_device *d)
 {
 	d->fn.vkDeviceWaitIdle(d->handle);
-	vk_drain(d);
+	vk_drain(d, ticks());
 	vk_clock_read(d, true);
 	for (struct vk_queue *q = d->queues, *next; q; q = next) {
 		next = q->next;
@@ -352,7 +352,7 @@ static void drain_one(u64 key, void *value, void *last)
 	struct vk_device *d = value;
 
 	(void)key;
-	vk_drain(d);
+	vk_drain(d, ticks());
 	if (last)
 		vk_clock_read(d, true);
 }

@@ -485,7 +485,7 @@ static void after(struct plan *p, VkResult r)
 		p->submit->arena = NULL;
 		untime(p);
 	}
-	vk_submit_over(q, p->submit, r == VK_SUCCESS ? DONE_UNTIMED : DONE_FAILED);
+	vk_submit_over(q, p->submit, r == VK_SUCCESS ? DONE_UNTIMED : DONE_FAILED, ticks());
 }
 
 static VkResult run(struct plan *p, const char *name, const VkSubmitInfo *one, const VkSubmitInfo2 *two, VkFence fence, struct caller at, u64 begin)
@@ -503,7 +503,7 @@ static VkResult run(struct plan *p, const char *name, const VkSubmitInfo *one, c
 	r = submit(p, one, two, fence);
 	after(p, r);
 	tell_call(p, begin, name, work, r, at);
-	vk_drain(p->queue->device);
+	vk_drain(p->queue->device, ticks());
 	return r;
 }
 

@@ -6,10 +6,12 @@
 /* A poll is no wait: it is not told, as programs do millions of them. */
 static void waited(struct vk_device *d, u64 begin, const char *name, VkResult r, bool poll, struct caller at)
 {
+	u64 now = ticks();
+
 	if (!poll)
 		vk_call_note(begin, CALL_WAIT, name, r, NULL, at);
 	if (d && vk_wanted())
-		vk_drain(d);
+		vk_drain(d, now);
 	api_leave();
 }
 
