@@ -64,9 +64,16 @@ void holders_sort(struct holder_list *l)
 		qsort(l->at, l->count, sizeof(*l->at), by_size);
 }
 
-/* Rows that hold something; held NULL: as of now, and also those that gave everything back. Heap only: malloc and
+static bool is_of(const struct proc *p, u32 pool, u32 of)
+{
+	if (of >= ROWS_POOL)
+		return pool == of - ROWS_POOL;
+	return pool < POOL_FIXED || (of == ROWS_WITH_DEVICES && p->p.pools.at[pool].kind == POOL_DEVICE);
+}
+
+/* Rows that hold something; held NULL: as of now, and also those that gave everything back. ROWS_HEAP: malloc and
  * mmap, which are the total. */
-struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows, bool heap_only)
+struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows, u32 of)
 {
 	struct holder_list l = { 0 };
 	u32 i, room = 0;
@@ -75,7 +82,7 @@ struct holder_list rows_holders(const struct proc *p, const struct held *held, u
 		const struct row *r = &p->row[i];
 		struct held h = held ? held[i] : row_now(r);
 
-		if ((held && !h.bytes && !h.blocks) || (heap_only && r->pool >= POOL_FIXED))
+		if ((held && !h.bytes && !h.blocks) || !is_of(p, r->pool, of))
 			continue;
 		ARRAY_ROOM(l.at, room, l.count + 1);
 		l.at[l.count++] = (struct holder) {
@@ -123,8 +130,9 @@ void rows_release(struct proc *p)
 	free(p->malloc_row);
 	free(p->peak);
 	free(p->tree_peak);
+	free(p->all_peak);
 	p->row = NULL;
 	p->malloc_row = NULL;
-	p->peak = p->tree_peak = NULL;
-	p->rows = p->row_room = p->malloc_row_room = p->peak_rows = p->tree_rows = 0;
+	p->peak = p->tree_peak = p->all_peak = NULL;
+	p->rows = p->row_room = p->malloc_row_room = p->peak_rows = p->tree_rows = p->all_rows = 0;
 }

@@ -5,13 +5,12 @@
  *   Peak       bytes, when, which part is malloc
  *   Held by    a table of owners; under each the way to its largest stack
  *   Pools      malloc, mmap, file mappings
+ *   Devices    if there are any: summary_text_devices.c
  *   Processes  if there is more than one
  *   Totals     allocations, live at exit
  *   Missing    only what is not zero, with what to do
  */
-#include "summary.h"
-#include "util/buf.h"
-#include "util/units.h"
+#include "summary_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,15 +26,7 @@ enum {
 	PROCESSES_MAX = 12,
 	NOTICES_MAX = 12,
 	COMMAND_MAX = 200,
-	FIRST_COLUMN = 16,
 	OWNER_COLUMN = 46,
-};
-
-struct text {
-	struct buf b;
-	const struct session *s;
-	struct symbols *y;
-	bool colour;
 };
 
 enum tone { PLAIN, BOLD, DIM, RED };
@@ -55,7 +46,7 @@ static void safe_bytes(struct buf *b, const char *text, size_t length)
 		buf_char(b, (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
 }
 
-static void safe(struct buf *b, const char *text)
+void text_safe(struct buf *b, const char *text)
 {
 	safe_bytes(b, text, strlen(text));
 }
@@ -63,19 +54,19 @@ static void safe(struct buf *b, const char *text)
 static void toned(struct text *t, enum tone which, const char *text)
 {
 	tone(t, which);
-	safe(&t->b, text);
+	text_safe(&t->b, text);
 	tone(t, PLAIN);
 }
 
 /* "Peak       ": the name of a section fills the first column. */
-static void heading(struct text *t, const char *name)
+void text_heading(struct text *t, const char *name)
 {
 	toned(t, BOLD, name);
 	buf_repeat(&t->b, ' ', 11 - (int)strlen(name));
 }
 
 /* The name of a table, with the heading of its first column above the end of that column. */
-static void table(struct text *t, const char *name, const char *first, const char *others)
+void text_table(struct text *t, const char *name, const char *first, const char *others)
 {
 	toned(t, BOLD, name);
 	buf_repeat(&t->b, ' ', FIRST_COLUMN - (int)strlen(name) - (int)strlen(first));
@@ -135,7 +126,7 @@ static void head(struct text *t)
 	const struct process *last = summary_last_image(t->s);
 	char end[256] = "it sent no record: libmlprof.so was not loaded";
 
-	heading(t, "mlprof");
+	text_heading(t, "mlprof");
 	command_line(t);
 	if (last)
 		summary_end(last, end, sizeof end);
@@ -154,13 +145,24 @@ static void peak(struct text *t)
 	struct summary_parts parts = summary_parts(total);
 	u64 rss = summary_peak_rss(t->s);
 
-	heading(t, "Peak");
+	text_heading(t, "Peak");
 	toned(t, BOLD, units_bytes(total->peak));
 	buf_print(&t->b, " at %s: malloc %s, mmap %s", since_start(t, total->peak_ticks), units_bytes(parts.malloc),
 		  units_bytes(parts.mmap));
 	if (rss)
 		buf_print(&t->b, "; highest RSS %s", units_bytes(rss));
-	buf_text(&t->b, "\n\n");
+	buf_char(&t->b, '\n');
+	if (t->s->with_devices.peak > total->peak)
+		buf_print(&t->b, "           with devices %s at %s: host %s, devices %s\n", units_bytes(t->s->with_devices.peak),
+			  since_start(t, t->s->with_devices.peak_ticks), units_bytes(t->s->with_devices.peak - t->s->devices_then),
+			  units_bytes(t->s->devices_then));
+	buf_char(&t->b, '\n');
+}
+
+/* What the table of owners is about: with the memory of devices, where they have their own. */
+static const struct scope *shown_peak(const struct text *t)
+{
+	return t->s->with_devices.peak > t->s->total.peak ? &t->s->with_devices : &t->s->total;
 }
 
 /* All stacks of one owner in one pool. */
@@ -168,7 +170,9 @@ struct owner {
 	const struct frame *frame;
 	const struct module *module;
 	const struct holder *largest;
-	u32 pool, stacks;
+	const char *pool;
+	const char *driver;     /* call into a device's API that took it, NULL: none */
+	u32 stacks;
 	i64 bytes, blocks;
 };
 
@@ -177,9 +181,9 @@ struct owners {
 	u32 count;
 };
 
-static bool same_owner(const struct owner *o, const struct frame *f, const struct module *m, u32 pool)
+static bool same_owner(const struct owner *o, const struct frame *f, const struct module *m, const char *pool, const char *driver)
 {
-	if (o->pool != pool || !o->frame != !f)
+	if (strcmp(o->pool, pool) || !o->frame != !f || !o->driver != !driver)
 		return false;
 	if (!f)
 		return true;
@@ -189,16 +193,19 @@ static bool same_owner(const struct owner *o, const struct frame *f, const struc
 
 static void add_holder(struct owners *all, struct text *t, const struct holder *h)
 {
+	const struct process *p = t->s->process[h->process];
 	const struct module *module = NULL;
-	const struct frame *frame = h->node ? symbols_owner(t->y, t->s->process[h->process], h->node, &module) : NULL;
+	const struct frame *frame = h->node ? symbols_owner(t->y, p, h->node, &module) : NULL;
+	const char *pool = h->pool < p->pools.count ? p->pools.at[h->pool].name : "?";
+	const char *driver = h->pool < POOL_FIXED ? summary_driver_call(t->y, p, h->node) : NULL;
 	u32 i = 0;
 
-	while (i < all->count && !same_owner(&all->at[i], frame, module, h->pool))
+	while (i < all->count && !same_owner(&all->at[i], frame, module, pool, driver))
 		i++;
 	struct owner *o = &all->at[i];
 
 	if (i == all->count) {
-		*o = (struct owner){ .frame = frame, .module = module, .largest = h, .pool = h->pool };
+		*o = (struct owner){ .frame = frame, .module = module, .largest = h, .pool = pool, .driver = driver };
 		all->count++;
 	}
 	o->bytes += h->bytes;
@@ -224,7 +231,7 @@ static void place(struct text *t, const struct frame *f, const struct module *mo
 		return;
 	buf_text(&t->b, "  ");
 	tone(t, DIM);
-	safe(&t->b, summary_last_part(line[0] ? f->file : module->path));
+	text_safe(&t->b, summary_last_part(line[0] ? f->file : module->path));
 	buf_text(&t->b, line);
 	tone(t, PLAIN);
 }
@@ -234,7 +241,7 @@ static void caller_line(struct text *t, const struct frames *all, u32 i)
 	const struct frame *f = &all->at[i];
 
 	buf_print(&t->b, "\n%*sby ", OWNER_COLUMN + 2, "");
-	safe(&t->b, f->function);
+	text_safe(&t->b, f->function);
 	if (i + 1 < all->count)
 		buf_text(&t->b, " (inlined)");
 	place(t, f, all->module);
@@ -260,13 +267,33 @@ static void callers(struct text *t, const struct holder *h)
 		buf_print(&t->b, "  ... %u more", outside - CALLERS_MAX - 1);
 }
 
+/* The driver of a device took it, for itself or for what the program asked of the device. */
+static void driver_note(struct text *t, const struct owner *o)
+{
+	const struct device *d = summary_driver_device(t->s->process[o->largest->process]);
+
+	buf_text(&t->b, "  (driver");
+	if (d) {
+		buf_text(&t->b, " of ");
+		text_safe(&t->b, d->title);
+	}
+	if (*o->driver) {
+		buf_text(&t->b, ", in ");
+		text_safe(&t->b, o->driver);
+	}
+	buf_char(&t->b, ')');
+}
+
 static void owner_row(struct text *t, const struct owner *o)
 {
-	buf_print(&t->b, "%*s %8s %10s  %-6s  ", FIRST_COLUMN, units_bytes(o->bytes),
-		  units_percent(o->bytes, t->s->total.peak), units_count(o->blocks), o->pool == POOL_MALLOC ? "malloc" : "mmap");
+	buf_print(&t->b, "%*s %8s %10s  ", FIRST_COLUMN, units_bytes(o->bytes), units_percent(o->bytes, shown_peak(t)->peak),
+		  units_count(o->blocks));
+	buf_print(&t->b, "%-6.*s  ", (int)strcspn(o->pool, ":"), o->pool);
 	toned(t, BOLD, o->frame ? o->frame->function : "(no stack)");
 	if (o->frame)
 		place(t, o->frame, o->module);
+	if (o->driver)
+		driver_note(t, o);
 	if (o->frame && o->stacks > 1)
 		buf_print(&t->b, "  (%u stacks; the largest:)", o->stacks);
 	if (o->frame)
@@ -276,18 +303,18 @@ static void owner_row(struct text *t, const struct owner *o)
 
 static void small_owners(struct text *t, const struct owners *all, u32 shown)
 {
-	i64 bytes = t->s->total.peak;
+	i64 bytes = shown_peak(t)->peak;
 
 	for (u32 i = 0; i < shown; i++)
 		bytes -= all->at[i].bytes;
 	if (bytes > 0)
 		buf_print(&t->b, "%*s %8s                     all others\n", FIRST_COLUMN, units_bytes(bytes),
-			  units_percent(bytes, t->s->total.peak));
+			  units_percent(bytes, shown_peak(t)->peak));
 }
 
 static void held_by(struct text *t)
 {
-	const struct holder_list *list = &t->s->total.at_peak;
+	const struct holder_list *list = &shown_peak(t)->at_peak;
 	u32 looked_at = list->count < HOLDERS_MAX ? list->count : HOLDERS_MAX;
 	struct owners all = { calloc(looked_at + 1, sizeof *all.at), 0 };
 
@@ -300,10 +327,10 @@ static void held_by(struct text *t)
 	qsort(all.at, all.count, sizeof *all.at, larger_first);
 	u32 shown = 1;
 
-	while (shown < all.count && shown < OWNERS_MAX && all.at[shown].bytes >= t->s->total.peak / SHARE_MIN)
+	while (shown < all.count && shown < OWNERS_MAX && all.at[shown].bytes >= shown_peak(t)->peak / SHARE_MIN)
 		shown++;
 
-	table(t, "Held by", "bytes", "        %     blocks  pool    owner");
+	text_table(t, "Held by", "bytes", "        %     blocks  pool    owner");
 	for (u32 i = 0; i < shown; i++)
 		owner_row(t, &all.at[i]);
 	small_owners(t, &all, shown);
@@ -324,7 +351,7 @@ static void pool_row(struct text *t, const struct pool *p)
 {
 	buf_print(&t->b, "%*s %11s %10s %10s %12s  ", FIRST_COLUMN, units_bytes(p->peak), since_start(t, p->peak_ticks),
 		  units_count(p->allocs), units_count(p->frees), units_bytes(p->now));
-	safe(&t->b, p->name);
+	text_safe(&t->b, p->name);
 	buf_char(&t->b, '\n');
 }
 
@@ -342,7 +369,7 @@ static void pools(struct text *t)
 		sorted[i] = &list->at[i];
 	if (list->count > POOL_FIXED)
 		qsort(sorted + POOL_FIXED, list->count - POOL_FIXED, sizeof *sorted, larger_pool_first);
-	table(t, "Pools", "peak", "          at     allocs      frees      at exit  name");
+	text_table(t, "Pools", "peak", "          at     allocs      frees      at exit  name");
 	for (u32 i = 0; i < list->count && i < POOL_FIXED + POOLS_MAX; i++)
 		pool_row(t, sorted[i]);
 	if (list->count > POOL_FIXED + POOLS_MAX)
@@ -367,9 +394,9 @@ static void process_row(struct text *t, const struct process *p)
 	summary_end(p, end, sizeof end);
 	buf_print(&t->b, "%*s %11s %10u  ", FIRST_COLUMN, units_bytes(p->total.peak),
 		  since_start(t, p->total.peak_ticks), p->pid);
-	safe(&t->b, p->name ? p->name : "?");
+	text_safe(&t->b, p->name ? p->name : "?");
 	buf_text(&t->b, ": ");
-	safe(&t->b, end);
+	text_safe(&t->b, end);
 	buf_text(&t->b, p->silent && !p->not_followed ? ", no records\n" : "\n");
 }
 
@@ -385,7 +412,7 @@ static void processes(struct text *t)
 	for (u32 i = 0; i < s->processes; i++)
 		sorted[i] = s->process[i];
 	qsort(sorted, s->processes, sizeof *sorted, larger_process_first);
-	table(t, "Processes", "peak", "          at        pid  name");
+	text_table(t, "Processes", "peak", "          at        pid  name");
 	for (u32 i = 0; i < s->processes && i < PROCESSES_MAX; i++)
 		process_row(t, sorted[i]);
 	if (s->processes > PROCESSES_MAX)
@@ -400,11 +427,11 @@ static void totals(struct text *t)
 {
 	const struct session *s = t->s;
 
-	heading(t, "Totals");
+	text_heading(t, "Totals");
 	buf_print(&t->b, "%s allocations (%s/s, %s temporary) of %s in all\n", units_count(s->allocs),
 		  units_count(s->allocs / summary_seconds(s)), units_percent(s->temporary, s->allocs),
 		  units_bytes(s->allocated_bytes));
-	heading(t, "At exit");
+	text_heading(t, "At exit");
 	buf_print(&t->b, "%s live in %s blocks\n", units_bytes(s->live_bytes), units_count(s->live_blocks));
 }
 
@@ -413,7 +440,7 @@ static void cost(struct text *t)
 	const struct session *s = t->s;
 	u64 waited = summary_waited_ns(s);
 
-	heading(t, "Cost");
+	text_heading(t, "Cost");
 	buf_print(&t->b, "%s records (%s/s), about %s in mlprof's hooks", units_count(s->events),
 		  units_count(s->events / summary_seconds(s)), units_time(summary_hook_ns(s)));
 	if (waited)
@@ -436,6 +463,12 @@ static const struct loss {
 	     "they come from before it was loaded or from a private allocator"),
 	LOSS(spans, "large blocks are not drawn in the trace", "use a higher --large"),
 	LOSS(texts, "long names were cut", "nothing to be done"),
+	LOSS(unfinished, "pieces of device work were not over when their process ended", "the program did not wait for them"),
+	LOSS(untimed, "pieces of device work have no times", "the device or its queue cannot take them"),
+	LOSS(failed, "pieces of device work failed", "the trace shows which"),
+	LOSS(works, "calls and pieces of device work are not drawn in the trace", "there are more than a viewer can show"),
+	LOSS(unknown_ids, "records named a device, queue, name or memory that nobody told of",
+	     "a forked child may use what its parent made"),
 };
 
 static void losses(struct text *t)
@@ -447,7 +480,7 @@ static void losses(struct text *t)
 
 		if (!count)
 			continue;
-		heading(t, name);
+		text_heading(t, name);
 		buf_print(&t->b, "%s %s (%s)\n", units_count(count), loss_rows[i].what, loss_rows[i].remedy);
 		name = "";
 	}
@@ -458,8 +491,8 @@ static void notices(struct text *t)
 	const struct text_list *list = &t->s->notices;
 
 	for (u32 i = 0; i < list->count && i < NOTICES_MAX; i++) {
-		heading(t, i ? "" : "Notes");
-		safe(&t->b, list->at[i]);
+		text_heading(t, i ? "" : "Notes");
+		text_safe(&t->b, list->at[i]);
 		buf_char(&t->b, '\n');
 	}
 	if (list->count > NOTICES_MAX)
@@ -469,7 +502,7 @@ static void notices(struct text *t)
 int summary_text(int fd, const struct session *s, struct symbols *y, bool colour)
 {
 	static void (*const sections[])(struct text *t) = {
-		head, peak, held_by, pools, processes, totals, cost, losses, notices,
+		head, peak, held_by, pools, text_devices, processes, totals, text_waits, cost, losses, notices,
 	};
 	struct text t = { .s = s, .y = y, .colour = colour };
 
