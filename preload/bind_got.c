@@ -5,24 +5,16 @@
  * Python extension's PyInit_*, a plugin's first function). What a plugin's own constructors call is not seen.
  */
 #include "bind.h"
-#include "context.h"
 #include "elf_image.h"
 #include "hook.h"
-#include "stack.h"
 #include "text.h"
 #include <string.h>
 
-enum { BATCH = 512, DONE = 4096 };
+enum { DONE = 4096 };
 
 struct module {
 	const struct link_map *map;
 	u64 relro, relro_end;           /* read-only once relocated */
-};
-
-struct batch {
-	struct module module[BATCH];
-	u32 count;
-	u64 adds, subs;
 };
 
 /* ---- which modules ------------------------------------------------------------------- */
@@ -34,14 +26,14 @@ static const struct link_map *map_of(const void *code)
 	return _dl_find_object((void *)code, &object) == 0 ? object.dlfo_link_map : NULL;
 }
 
-static bool named_like(const struct link_map *m, const char *start)
+static const char *file_of(const char *path)
 {
-	const char *base = m->l_name;
+	const char *base = path;
 
-	for (const char *c = m->l_name; *c; c++)
-		if (*c == '/')
-			base = c + 1;
-	return text_starts(base, start);
+	for (; *path; path++)
+		if (*path == '/')
+			base = path + 1;
+	return base;
 }
 
 static bool is_driver(const struct link_map *m)
@@ -52,7 +44,7 @@ static bool is_driver(const struct link_map *m)
 	struct elf_image e;
 
 	for (u32 i = 0; i < sizeof files / sizeof *files; i++)
-		if (named_like(m, files[i]))
+		if (text_starts(file_of(m->l_name), files[i]))
 			return true;
 	if (!elf_open(&e, m))
 		return false;
@@ -83,39 +75,68 @@ static void write_slot(const struct module *m, void **slot, void *value)
 		sys(SYS_mprotect, page, 4096, PROT_READ);
 }
 
-/* Real: what the module's own scope says, whether its slot has been bound yet or not. */
-static void bind_relocations(const struct module *m, const struct elf_image *e, const Elf64_Rela *r, u64 n, void *handle)
+static void *defined_in(const struct link_map *m, const char *name)
 {
+	struct elf_image e;
+
+	return elf_open(&e, m) && !hook_same_module(m->l_ld, (const void *)defined_in) ? elf_symbol(&e, name) : NULL;
+}
+
+/* What a reference of this module means: what one of the libraries it names defines, else the first that defines it. */
+static void *provider(const struct elf_image *e, const char *name)
+{
+	void *found;
+
+	for (const Elf64_Dyn *d = e->dynamic; d->d_tag != DT_NULL; d++)
+		for (const struct link_map *m = d->d_tag == DT_NEEDED ? _r_debug.r_map : NULL; m; m = m->l_next)
+			if (text_equal(file_of(m->l_name), e->strings + d->d_un.d_val) && (found = defined_in(m, name)))
+				return found;
+	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
+		if ((found = defined_in(m, name)))
+			return found;
+	return NULL;
+}
+
+/* ld.so has not come to this slot yet, and will write it. */
+static bool unrelocated(const struct elf_image *e, const void *value)
+{
+	return (u64)value < e->bias && (u64)value < 1 << 30;
+}
+
+/* False: some slots have to wait. */
+static bool bind_relocations(const struct module *m, const struct elf_image *e, const Elf64_Rela *r, u64 n)
+{
+	bool all = true;
+
 	for (u64 i = 0; i < n; i++) {
 		u32 type = ELF64_R_TYPE(r[i].r_info);
 		const Elf64_Sym *s = &e->symbols[ELF64_R_SYM(r[i].r_info)];
+		void **slot = (void **)(e->bias + r[i].r_offset), *real;
 		const struct entry *entry;
-		void *real;
 
 		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) || s->st_shndx != SHN_UNDEF)
 			continue;
-		if (!(entry = entry_find(e->strings + s->st_name)))
+		if (!(entry = entry_find(e->strings + s->st_name)) || *slot == entry->wrapper || !(real = provider(e, entry->name)))
 			continue;
-		if (!(real = bind_real_dlsym(handle, entry->name)))
+		if (unrelocated(e, *slot)) {
+			all = false;
 			continue;
+		}
 		bind_found(entry, real);
-		write_slot(m, (void **)(e->bias + r[i].r_offset), entry->wrapper);
+		write_slot(m, slot, entry->wrapper);
 	}
+	return all;
 }
 
-/* The handle keeps the module where it is meanwhile. */
-static void bind_module(const struct module *m)
+static bool bind_module(const struct module *m)
 {
-	void *handle = dlopen(m->map->l_name[0] ? m->map->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
 	struct elf_image e;
+	bool all;
 
-	if (!handle)
-		return;
-	if (elf_open(&e, m->map) && !is_driver(m->map)) {
-		bind_relocations(m, &e, e.plt, e.plts, handle);
-		bind_relocations(m, &e, e.rela + e.relatives, e.relas - e.relatives, handle);
-	}
-	dlclose(handle);
+	if (!elf_open(&e, m->map) || is_driver(m->map))
+		return true;
+	all = bind_relocations(m, &e, e.plt, e.plts);
+	return bind_relocations(m, &e, e.rela + e.relatives, e.relas - e.relatives) && all;
 }
 
 /* ---- all that are new ---------------------------------------------------------------- */
@@ -124,47 +145,42 @@ static u64 seen_adds, seen_subs;        /* what ld.so had loaded and unloaded wh
 static u64 done[DONE];                  /* modules that need not be looked at again */
 static u32 at_work;
 
-/* Marks it, if it is not marked yet. A full table only means that modules are looked at again. */
-static bool is_new(const struct link_map *m)
+static u64 *place_of(const struct link_map *m)
 {
 	u32 h = (u32)(((u64)m->l_ld >> 4) * 0x9e3779b1u) % DONE;
 
 	for (u32 i = 0; i < DONE; i++) {
 		u64 *at = &done[(h + i) % DONE];
 
-		if (*at == (u64)m->l_ld)
-			return false;
-		if (!*at) {
-			*at = (u64)m->l_ld;
-			return true;
-		}
+		if (!*at || *at == (u64)m->l_ld)
+			return at;
 	}
-	return true;
+	return NULL;
 }
 
-static int collect(struct dl_phdr_info *info, size_t size, void *to)
+/* ld.so calls this with its list locked: modules stay. Nothing here may ask it for more. */
+static int look_at(struct dl_phdr_info *info, size_t size, void *waiting)
 {
-	struct batch *b = to;
-	struct module *m = &b->module[b->count];
+	struct module m = { .map = info->dlpi_phnum ? map_of(info->dlpi_phdr) : NULL };
+	u64 *place;
 
 	(void)size;
-	b->adds = info->dlpi_adds;
-	b->subs = info->dlpi_subs;
-	if (b->subs != seen_subs) {             /* something else may lie where a known module lay */
+	if (info->dlpi_subs != seen_subs) {     /* something else may lie where a known module lay */
 		memset(done, 0, sizeof done);
-		seen_subs = b->subs;
+		seen_subs = info->dlpi_subs;
 	}
-	if (b->count == BATCH) {
-		b->adds = 0;                    /* the rest next time */
-		return 1;
-	}
-	*m = (struct module){ .map = info->dlpi_phnum ? map_of(info->dlpi_phdr) : NULL };
+	__atomic_store_n(&seen_adds, info->dlpi_adds, __ATOMIC_RELEASE);
+	if (!m.map || !(place = place_of(m.map)) || *place || hook_same_module(info->dlpi_phdr, (const void *)look_at))
+		return 0;
 	for (u32 i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO) {
-			m->relro = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-			m->relro_end = m->relro + info->dlpi_phdr[i].p_memsz;
+			m.relro = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+			m.relro_end = m.relro + info->dlpi_phdr[i].p_memsz;
 		}
-	b->count += m->map && is_new(m->map) && !hook_same_module(info->dlpi_phdr, (const void *)collect);
+	if (bind_module(&m))
+		*place = (u64)m.map->l_ld;
+	else
+		*(bool *)waiting = true;
 	return 0;
 }
 
@@ -175,32 +191,16 @@ static int count_adds(struct dl_phdr_info *info, size_t size, void *to)
 	return 1;
 }
 
-static void bind_new_modules(struct batch *b)
-{
-	u64 guard = tls.guard;
-
-	tls.guard = FRAME();                    /* what ld.so allocates for us is not the program's */
-	dl_iterate_phdr(collect, b);
-	for (u32 i = 0; i < b->count; i++)
-		bind_module(&b->module[i]);
-	dlerror();                              /* what ld.so had to say to us: asked for, and given back */
-	dlerror();
-	tls.guard = guard;
-	__atomic_store_n(&seen_adds, b->adds, __ATOMIC_RELEASE);
-}
-
 void bind_modules(void)
 {
-	struct batch *b;
+	bool waiting = false;
 	u64 adds = 0;
 
 	dl_iterate_phdr(count_adds, &adds);
 	if (likely(adds == __atomic_load_n(&seen_adds, __ATOMIC_ACQUIRE)) || __atomic_exchange_n(&at_work, 1, __ATOMIC_ACQUIRE))
 		return;
-	b = sys_memory(sizeof *b);
-	if (b) {
-		bind_new_modules(b);
-		sys_munmap(b, sizeof *b);
-	}
+	dl_iterate_phdr(look_at, &waiting);
+	if (waiting)
+		__atomic_store_n(&seen_adds, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&at_work, 0, __ATOMIC_RELEASE);
 }

@@ -9,7 +9,7 @@ bool elf_open(struct elf_image *e, const struct link_map *map)
 {
 	u64 value[DT_NUM] = { 0 }, gnu_hash = 0, relatives = 0;
 
-	*e = (struct elf_image){ .bias = map->l_addr };
+	*e = (struct elf_image){ .bias = map->l_addr, .dynamic = map->l_ld };
 	if (!map->l_ld)
 		return false;
 	for (const Elf64_Dyn *d = map->l_ld; d->d_tag != DT_NULL; d++) {

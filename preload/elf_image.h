@@ -14,6 +14,7 @@ struct elf_image {
 	const u32 *gnu_hash;
 	const Elf64_Rela *rela, *plt;           /* plt: DT_JMPREL */
 	u64 relas, plts, relatives;             /* how many; the first `relatives` of rela name no symbol */
+	const Elf64_Dyn *dynamic;
 };
 
 bool elf_open(struct elf_image *e, const struct link_map *map);
