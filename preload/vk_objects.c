@@ -204,10 +204,14 @@ static void look_at_families(struct vk_device *d)
 		d->family[i] = (struct vk_family){ list[i].queueFlags, list[i].timestampValidBits };
 }
 
+static int device_pid;                  /* whose devices these are: a child that was forked must not touch them */
+
+/* Not from a handler that a signal brought in the middle of a call: the driver's locks may be held. */
 static void at_exit(int status, void *unused)
 {
 	(void)status, (void)unused;
-	vk_drain_all(true);
+	if (!tls.api_depth && device_pid == sys_getpid())
+		vk_drain_all(true);
 }
 
 /* Registered when the driver has been loaded, so that it runs before the driver's own end. */
@@ -216,6 +220,7 @@ static void drain_at_exit(void)
 	static u32 done;
 	u64 guard = tls.guard;
 
+	device_pid = sys_getpid();
 	if (__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
 		return;
 	tls.guard = FRAME();                    /* what libc allocates for it is not the program's */

@@ -258,7 +258,10 @@ static const char *const scene_name[] = { "ops", "resubmit", "twice", "secondary
 int main(int argc, char **argv)
 {
 	int version = argc > 2 ? atoi(argv[2]) : 12;
-	VkPhysicalDeviceVulkan13Features features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, .synchronization2 = VK_TRUE };
+	static const VkPhysicalDeviceVulkan12Features none = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES };
+	static const VkPhysicalDeviceVulkan13Features features = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, .pNext = (void *)&none, .synchronization2 = VK_TRUE,
+	};
 
 	c.version = VK_MAKE_API_VERSION(0, version / 10, version % 10, 0);
 	for (unsigned i = 0; argc > 1 && i < sizeof scene / sizeof *scene; i++)
