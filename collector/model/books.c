@@ -46,8 +46,24 @@ static void raise_peak(struct model *m, struct scope *s, struct mark *k, struct 
 	m->journal.needed = true;
 }
 
+static struct point plus(struct point p, i64 offset)
+{
+	return (struct point) { p.ticks, p.value + offset };
+}
+
+static void raise_all(struct model *m, struct point p, u64 at)
+{
+	if (p.value <= m->s.with_devices.peak)
+		return;
+	raise_peak(m, &m->s.with_devices, &m->all_mark, p, at);
+	m->s.devices_then = m->device_bytes;
+	m->all_peaks++;
+}
+
 static void raise_tree(struct model *m, struct point p, u64 at)
 {
+	if (m->with_devices)
+		raise_all(m, plus(p, m->device_bytes), at);
 	if (p.value <= m->s.total.peak)
 		return;
 	raise_peak(m, &m->s.total, &m->mark, p, at);
@@ -72,6 +88,18 @@ static void undo(struct held *h, const struct entry *e)
 	h->blocks += e->what & WHAT_BLOCK ? sign : 0;
 }
 
+static void copy_devices(struct proc *p)
+{
+	u32 i;
+
+	for (i = 0; i < p->p.devices; i++) {
+		struct dev *d = (struct dev *)p->p.device[i];
+
+		if (!d->mark.settled)
+			copy_rows(p, &d->peak, &d->peak_rows);
+	}
+}
+
 static void copy_unsettled(struct model *m)
 {
 	u32 i;
@@ -85,20 +113,41 @@ static void copy_unsettled(struct model *m)
 			copy_rows(p, &p->peak, &p->peak_rows);
 		if (!m->mark.settled)
 			copy_rows(p, &p->tree_peak, &p->tree_rows);
+		if (!m->all_mark.settled)
+			copy_rows(p, &p->all_peak, &p->all_rows);
+		copy_devices(p);
 	}
+}
+
+static void undo_devices(struct proc *p, const struct entry *e, u64 at)
+{
+	u32 i;
+
+	for (i = 0; i < p->p.devices; i++) {
+		struct dev *d = (struct dev *)p->p.device[i];
+
+		if (!d->mark.settled && at >= d->mark.at)
+			undo(&d->peak[e->row], e);
+	}
+}
+
+static u64 older(u64 first, const struct mark *k)
+{
+	return !k->settled && k->at < first ? k->at : first;
 }
 
 /* The oldest entry that came after a peak whose rows are to be worked out. */
 static u64 first_to_undo(struct model *m)
 {
-	u64 first = m->mark.settled ? UINT64_MAX : m->mark.at;
-	u32 i;
+	u64 first = older(older(UINT64_MAX, &m->mark), &m->all_mark);
+	u32 i, d;
 
 	for (i = 0; i < m->s.processes; i++) {
-		const struct mark *k = &proc_at(m, i)->mark;
+		const struct proc *p = proc_at(m, i);
 
-		if (!k->settled && k->at < first)
-			first = k->at;
+		first = older(first, &p->mark);
+		for (d = 0; d < p->p.devices; d++)
+			first = older(first, &((const struct dev *)p->p.device[d])->mark);
 	}
 	return first;
 }
@@ -118,6 +167,10 @@ static void undo_since_peaks(struct model *m)
 			undo(&p->peak[e->row], e);
 		if (!m->mark.settled && at >= m->mark.at)
 			undo(&p->tree_peak[e->row], e);
+		if (!m->all_mark.settled && at >= m->all_mark.at)
+			undo(&p->all_peak[e->row], e);
+		if (p->p.devices)
+			undo_devices(p, e, at);
 	}
 }
 
@@ -125,6 +178,15 @@ static void begin_journal(struct journal *j)
 {
 	j->base += j->count;
 	j->count = 0;
+}
+
+static void mark_settled(struct proc *p)
+{
+	u32 i;
+
+	p->mark.settled = true;
+	for (i = 0; i < p->p.devices; i++)
+		((struct dev *)p->p.device[i])->mark.settled = true;
 }
 
 /* The rows at each peak that moved since last time are worked out, and the journal begins anew. */
@@ -136,8 +198,8 @@ void books_settle(struct model *m)
 	copy_unsettled(m);
 	undo_since_peaks(m);
 	for (i = 0; i < m->s.processes; i++)
-		proc_at(m, i)->mark.settled = true;
-	m->mark.settled = true;
+		mark_settled(proc_at(m, i));
+	m->mark.settled = m->all_mark.settled = true;
 	j->needed = false;
 	begin_journal(j);
 }
@@ -175,11 +237,6 @@ static inline u32 swing_over(const struct step *step, u32 i, u32 n, u64 limit, i
 	return i;
 }
 
-static struct point plus(struct point p, i64 offset)
-{
-	return (struct point) { p.ticks, p.value + offset };
-}
-
 static void raise_pool(struct pool *pool, struct point max)
 {
 	if (max.value <= pool->peak)
@@ -211,6 +268,8 @@ static void note_tree(struct model *m, const struct swing *s, i64 offset, u64 at
 	raise_pool(malloc_pool, plus(s->max, offset));
 	raise_tree(m, plus(s->max, offset + rest), at);
 	curve_note(&m->curves, &m->tree_curve, s, offset + rest);
+	if (m->with_devices)
+		curve_note(&m->curves, &m->all_curve, s, offset + rest + m->device_bytes);
 	malloc_pool->now = s->last.value + offset;
 	m->s.total.now = malloc_pool->now + rest;
 }
@@ -347,11 +406,18 @@ static struct swing flat(u64 ticks, i64 value)
 	return (struct swing) { p, p, p };
 }
 
-static void note(struct model *m, struct curve *c, u64 ticks, i64 value)
+void books_note(struct model *m, struct curve *c, u64 ticks, i64 value)
 {
 	struct swing s = flat(ticks, value);
 
 	curve_note(&m->curves, c, &s, 0);
+}
+
+static void note_trees(struct model *m, u64 ticks)
+{
+	books_note(m, &m->tree_curve, ticks, m->s.total.now);
+	if (m->with_devices)
+		books_note(m, &m->all_curve, ticks, m->s.total.now + m->device_bytes);
 }
 
 static void move_totals(struct model *m, struct proc *p, u64 ticks, i64 bytes)
@@ -362,8 +428,8 @@ static void move_totals(struct model *m, struct proc *p, u64 ticks, i64 bytes)
 	m->s.total.now += bytes;
 	raise_peak(m, &p->p.total, &p->mark, (struct point) { ticks, p->p.total.now }, at);
 	raise_tree(m, (struct point) { ticks, m->s.total.now }, at);
-	note(m, &p->curve[CURVE_TOTAL], ticks, p->p.total.now);
-	note(m, &m->tree_curve, ticks, m->s.total.now);
+	books_note(m, &p->curve[CURVE_TOTAL], ticks, p->p.total.now);
+	note_trees(m, ticks);
 }
 
 /* A pool of mappings changed by so many bytes in one step. */
@@ -373,16 +439,93 @@ void books_maps(struct model *m, struct proc *p, u64 ticks, u32 pool, i64 bytes)
 
 	pool_move(m, p, pool, bytes, ticks);
 	if (kind == MAP_KIND_ANON) {
-		note(m, &p->curve[CURVE_MMAP], ticks, p->p.pools.at[pool].now);
+		books_note(m, &p->curve[CURVE_MMAP], ticks, p->p.pools.at[pool].now);
 		move_totals(m, p, ticks, bytes);
 	} else if (kind == MAP_KIND_FILE) {
 		p->files += bytes;
-		note(m, &p->curve[CURVE_FILES], ticks, p->files);
+		books_note(m, &p->curve[CURVE_FILES], ticks, p->files);
 	} else {
 		p->shared += bytes;
-		note(m, &p->curve[CURVE_SHARED], ticks, p->shared);
+		books_note(m, &p->curve[CURVE_SHARED], ticks, p->shared);
 	}
 }
+
+/* ---- memory of devices ----------------------------------------------------------------- */
+
+static void copy_held(struct holder_list *to, const struct holder_list *from)
+{
+	to->at = must(malloc((from->count + 1) * sizeof(*to->at)));
+	to->count = from->count;
+	if (from->count)
+		memcpy(to->at, from->at, from->count * sizeof(*to->at));
+}
+
+/* From here on there are two sums over the tree; up to here they were the same. */
+static void begin_second_sum(struct model *m)
+{
+	u32 i;
+
+	books_settle(m);
+	m->with_devices = true;
+	m->s.with_devices.peak = m->s.total.peak;
+	m->s.with_devices.peak_ticks = m->s.total.peak_ticks;
+	m->all_peaks = m->tree_peaks;
+	for (i = 0; i < m->s.processes; i++) {
+		struct proc *p = proc_at(m, i);
+
+		p->all_peaks = p->tree_peaks;
+		p->all_rows = p->tree_rows;
+		if (p->closed)
+			copy_held(&p->all_held, &p->tree_held);
+		if (!p->tree_rows)
+			continue;
+		p->all_peak = must(malloc(p->tree_rows * sizeof(*p->all_peak)));
+		memcpy(p->all_peak, p->tree_peak, p->tree_rows * sizeof(*p->all_peak));
+	}
+}
+
+void books_device_use(struct model *m, struct proc *p, struct dev *d)
+{
+	d->d.pool = pool_of_device(m, p, &d->d);
+	if (!device_counts(&d->d) || m->with_devices)
+		return;
+	begin_second_sum(m);
+}
+
+void books_device(struct model *m, struct proc *p, struct dev *d, u64 ticks, i64 bytes)
+{
+	const struct pool *pool = &p->p.pools.at[d->d.pool];
+	u64 at = m->journal.base + m->journal.count;
+	i64 peak = pool->peak;
+
+	pool_move(m, p, d->d.pool, bytes, ticks);
+	if (pool->peak > peak) {
+		d->mark.at = at;
+		d->mark.settled = false;
+		m->journal.needed = true;
+	}
+	if (!device_counts(&d->d))
+		return;
+	p->device_bytes += bytes;
+	m->device_bytes += bytes;
+	raise_all(m, (struct point) { ticks, m->s.total.now + m->device_bytes }, at);
+	note_trees(m, ticks);
+}
+
+static void close_devices(struct proc *p)
+{
+	u32 i;
+
+	p->p.device_peak = new_zeroed(p->p.devices, sizeof(*p->p.device_peak));
+	for (i = 0; i < p->p.devices; i++) {
+		const struct dev *d = (struct dev *)p->p.device[i];
+
+		if (d->d.heaps)
+			p->p.device_peak[i] = rows_holders(p, d->peak, d->peak_rows, ROWS_POOL + d->d.pool);
+	}
+}
+
+/* ---- ends -------------------------------------------------------------------------------- */
 
 static i64 curve_value(const struct proc *p, u32 kind)
 {
@@ -407,12 +550,16 @@ void books_close(struct model *m, struct proc *p, u64 ticks)
 		m->s.pools.at[p->tree_pool[i]].now -= p->p.pools.at[i].now;
 	books_settle(m);
 	m->s.total.now -= p->p.total.now;
-	note(m, &m->tree_curve, ticks, m->s.total.now);
+	m->device_bytes -= p->device_bytes;
+	note_trees(m, ticks);
 	rows_totals(p);
-	p->p.total.at_peak = rows_holders(p, p->peak, p->peak_rows);
+	p->p.total.at_peak = rows_holders(p, p->peak, p->peak_rows, ROWS_HEAP);
 	p->p.at_exit = rows_all(p);
-	p->tree_held = rows_holders(p, p->tree_peak, p->tree_rows);
+	p->tree_held = rows_holders(p, p->tree_peak, p->tree_rows, ROWS_HEAP);
 	p->tree_peaks = m->tree_peaks;
+	p->all_held = rows_holders(p, p->all_peak, p->all_rows, ROWS_WITH_DEVICES);
+	p->all_peaks = m->all_peaks;
+	close_devices(p);
 	rows_release(p);
 	nodes_release(p);
 	live_release(&p->live);

@@ -17,7 +17,11 @@ void curve_tell(struct curves *b, struct curve *c, struct point p)
 {
 	c->begun = true;
 	c->told = p;
-	if (b->listener && b->listener->point)
+	if (!b->listener)
+		return;
+	if (c->device && b->listener->device_point)
+		b->listener->device_point(b->listener->to, c->process, c->device, c->heap, p.ticks, p.value);
+	else if (!c->device && b->listener->point)
 		b->listener->point(b->listener->to, c->process, c->kind, p.ticks, p.value);
 }
 
@@ -33,7 +37,9 @@ static void empty(struct curves *b, struct curve *c)
 
 static u64 rank(const struct curve *c)
 {
-	return c->process ? (u64)(c->process->index + 1) * CURVES + c->kind : 0;
+	u64 first = c->device ? CURVES + (u64)c->device->index * (HEAPS_MAX + 1) + (u64)(c->heap + 1) : c->kind;
+
+	return c->process ? (u64)(c->process->index + 1) << 40 | first : c->kind == CURVE_WITH_DEVICES;
 }
 
 static int by_rank(const void *a, const void *b)

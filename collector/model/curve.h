@@ -21,6 +21,8 @@ struct point {
 struct curve {
 	struct process *process;        /* NULL: the tree */
 	enum curve_kind kind;
+	struct device *device;          /* else NULL: the memory of this device ... */
+	int heap;                       /* ... or of one of its heaps; -1: of all */
 	bool touched;                   /* in the current bucket */
 	bool begun;                     /* a point was given */
 	struct point min, max, last;    /* of the current bucket */

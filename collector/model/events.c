@@ -47,7 +47,7 @@ static struct thread *new_thread(struct proc *p, u32 tid, const struct event *e)
 	return &p->p.thread[p->p.threads++];
 }
 
-static struct thread *live_thread(struct proc *p, u32 tid)
+struct thread *live_thread(struct proc *p, u32 tid)
 {
 	struct thread_index *i = find_thread(p, tid);
 	struct thread *t = i ? &p->p.thread[i->at] : NULL;
@@ -246,6 +246,17 @@ static handler *const of_program[EVENT_TYPES] = {
 	[EVENT_exec_failed] = exec_failed_event,
 	[EVENT_exit] = exiting,
 	[EVENT_notice] = notice,
+	[EVENT_name] = name_event,
+	[EVENT_device] = device_event,
+	[EVENT_queue] = queue_event,
+	[EVENT_call] = call_event,
+	[EVENT_work] = work_event,
+	[EVENT_work_done] = work_done_event,
+	[EVENT_device_clock] = device_clock_event,
+	[EVENT_device_alloc] = device_alloc_event,
+	[EVENT_device_free] = device_free_event,
+	[EVENT_label] = label_event,
+	[EVENT_site] = site_event,
 };
 
 static handler *const of_collector[EVENT_TYPES] = {
@@ -293,7 +304,8 @@ void session_early(void *session, const struct event *e)
 		break;
 	case EVENT_uts:
 		free(m->s.uts);
-		m->s.uts = event_text(e);
+		m->s.uts = new_zeroed(1, e->text_len + 4);      /* four strings, even if some are missing */
+		memcpy(m->s.uts, e->text, e->text_len);
 		break;
 	case EVENT_option:
 		add_text(&m->s.options, &m->option_room, OPTIONS_MAX, e);

@@ -15,6 +15,7 @@
 #include "../util/array.h"
 #include "clock.h"
 #include "curve.h"
+#include "devices_inside.h"
 #include "intake.h"
 #include "live.h"
 #include "ranges.h"
@@ -35,16 +36,6 @@ struct row_index {                      /* rows that are not malloc's */
 	struct row_key key;
 	u32 row;
 	UT_hash_handle hh;
-};
-
-struct held {                           /* by a row, at a peak */
-	i64 bytes, blocks;
-};
-
-/* Where in the journal a peak was; settled: the rows of that moment have been copied. */
-struct mark {
-	u64 at;
-	bool settled;
 };
 
 struct huge_block {                     /* size of a block that does not fit beside its row */
@@ -93,10 +84,14 @@ struct proc {
 	u32 *malloc_row;                /* by node: row + 1, or 0 */
 	u32 malloc_row_room;
 	struct mark mark;
-	struct held *peak, *tree_peak;  /* by row */
-	u32 peak_rows, tree_rows;
+	struct held *peak, *tree_peak, *all_peak;       /* by row; all: with devices */
+	u32 peak_rows, tree_rows, all_rows;
 	struct holder_list tree_held;   /* after its end: its part of the tree's peak ... */
 	u64 tree_peaks;                 /* ... with this number */
+	struct holder_list all_held;
+	u64 all_peaks;
+	i64 device_bytes;               /* of devices that count */
+	struct devices devices;
 
 	u32 node_room, thread_room, module_room, jit_room, pool_room;
 	u32 *node_index, node_index_size;       /* node numbers by what they are */
@@ -188,6 +183,12 @@ struct pool_index {
 	char name[];
 };
 
+struct call_index {
+	struct { u64 kind; const char *name; } key;     /* name: of call_name */
+	struct call_sum sum;
+	UT_hash_handle hh;
+};
+
 struct model {
 	struct session s;               /* first: struct session * is struct model * */
 	struct listener listener;
@@ -198,6 +199,13 @@ struct model {
 	struct journal journal;
 	struct mark mark;               /* of the tree's peak */
 	u64 tree_peaks;
+	bool with_devices;              /* the memory of some device counts: the tree has a second sum */
+	i64 device_bytes;
+	struct curve all_curve;
+	struct mark all_mark;
+	u64 all_peaks;
+	struct known_text *call_names;
+	struct call_index *calls;
 	struct spans spans;
 	struct proc *by_image;
 	struct pid_index *by_pid;
@@ -224,6 +232,10 @@ void books_settle(struct model *m);
 void books_enter(struct model *m, struct proc *p, u32 row, u64 bytes, u32 what);
 void books_maps(struct model *m, struct proc *p, u64 ticks, u32 pool, i64 bytes);
 void books_close(struct model *m, struct proc *p, u64 ticks);
+/* The same for the memory of a device: books_device_use() once, before its first change. */
+void books_device_use(struct model *m, struct proc *p, struct dev *d);
+void books_device(struct model *m, struct proc *p, struct dev *d, u64 ticks, i64 bytes);
+void books_note(struct model *m, struct curve *c, u64 ticks, i64 value);
 
 /* resolve.c: takes records [i, end) until an event or a process that is not known yet. Returns where it stopped. */
 void resolve_give_up(struct proc *p);           /* what it waited for does not come any more */
@@ -233,7 +245,8 @@ u32 resolve(struct model *m, const struct window *w, u32 i, u32 end, struct pen 
 u32 row_of(struct proc *p, u32 node, u32 pool);
 u64 row_frees(const struct row *r);
 struct held row_now(const struct row *r);
-struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows);
+enum rows_of { ROWS_HEAP, ROWS_WITH_DEVICES, ROWS_POOL };       /* ROWS_POOL + number: of that pool */
+struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows, u32 of);
 struct holder_list rows_all(const struct proc *p);
 void holders_sort(struct holder_list *l);
 void rows_totals(struct proc *p);
@@ -248,6 +261,7 @@ void module_gone(struct proc *p, u64 ticks, u64 start);
 
 /* pools.c */
 u32 pool_named(struct model *m, struct proc *p, int kind, const char *path, u32 len);
+u32 pool_of_device(struct model *m, struct proc *p, const struct device *d);
 void pools_init(struct model *m, struct proc *p);
 void pool_move(struct model *m, struct proc *p, u32 pool, i64 bytes, u64 ticks);
 void pools_finish(struct model *m);
@@ -278,7 +292,48 @@ void hello_event(struct model *m, struct proc *p, struct stream *s, const struct
 void procs_finish(struct model *m);
 void procs_release(struct model *m);
 
+/* devices.c */
+const char *text_once(struct known_text **texts, const char *text, size_t len);
+const char *name_text(struct model *m, struct proc *p, u64 id);
+struct dev *dev_of(struct model *m, struct proc *p, u64 id);
+struct que *que_of(struct model *m, struct proc *p, u64 id);
+u32 site_node(struct model *m, struct proc *p, u64 id);
+void name_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void site_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void device_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void queue_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void label_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void device_clock_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void devices_close(struct model *m, struct proc *p, u64 ticks);         /* before the books are closed */
+void devices_release(struct proc *p);
+
+/* calls.c */
+void call_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void calls_finish(struct model *m);
+void calls_release(struct model *m);
+
+/* work.c */
+void work_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void work_done_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void works_called(struct model *m, struct proc *p, const struct call *c);
+void works_close(struct model *m, struct proc *p, u64 ticks);
+void works_release(struct proc *p);
+
+/* work_place.c */
+void work_ready(struct model *m, struct proc *p, struct open_work *w);
+void works_place(struct model *m, struct dev *d, bool all);
+void works_place_old(struct model *m, struct dev *d);
+void work_tell(struct model *m, struct open_work *w);
+
+/* device_memory.c */
+void device_alloc_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void device_free_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void memory_label(struct model *m, struct proc *p, u64 id, const struct event *e);
+void memories_close(struct model *m, struct proc *p);
+void memories_release(struct proc *p);
+
 /* events.c */
+struct thread *live_thread(struct proc *p, u32 tid);
 void event_take(struct model *m, struct image *image, struct stream *s, const struct event *e);
 
 #endif

@@ -59,6 +59,11 @@ u32 pool_named(struct model *m, struct proc *p, int kind, const char *path, u32 
 	return process_pool(m, p, name, kind);
 }
 
+u32 pool_of_device(struct model *m, struct proc *p, const struct device *d)
+{
+	return process_pool(m, p, d->title, device_counts(d) ? POOL_DEVICE : POOL_DEVICE_VIEW);
+}
+
 static void move(struct pool *p, i64 bytes, u64 ticks)
 {
 	p->now += bytes;

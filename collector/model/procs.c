@@ -310,6 +310,7 @@ void proc_close(struct model *m, struct proc *p, u64 ticks)
 		p->p.died = DIED_EXITED;
 		p->p.code = p->exit_status;
 	}
+	devices_close(m, p, ticks);
 	books_close(m, p, ticks);
 	p->closed = true;
 	maps_release(p);
@@ -350,6 +351,8 @@ static void proc_free(struct proc *p)
 	free(p->p.not_followed);
 	free(p->exec_path);
 	free(p->tree_held.at);
+	free(p->all_held.at);
+	devices_release(p);
 	free(p);
 }
 

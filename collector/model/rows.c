@@ -66,20 +66,23 @@ static struct holder holder_of(const struct proc *p, struct held h, u32 row)
 	};
 }
 
-static bool of_the_total(const struct row *r)
+/* ROWS_HEAP: malloc and mmap, which are the total. */
+static bool is_of(const struct proc *p, u32 pool, u32 of)
 {
-	return r->pool < POOL_FIXED;            /* malloc and mmap */
+	if (of >= ROWS_POOL)
+		return pool == of - ROWS_POOL;
+	return pool < POOL_FIXED || (of == ROWS_WITH_DEVICES && p->p.pools.at[pool].kind == POOL_DEVICE);
 }
 
-/* Who held the total at a peak. */
-struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows)
+/* Who held how much at a peak. */
+struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows, u32 of)
 {
 	struct ranked *list = must(malloc((2 * (size_t)rows + 1) * sizeof(*list))), *sorted;
 	struct holder_list l = { 0 };
 	u32 i;
 
 	for (i = 0; i < rows; i++)
-		if ((held[i].bytes || held[i].blocks) && of_the_total(&p->row[i]))
+		if ((held[i].bytes || held[i].blocks) && is_of(p, p->row[i].pool, of))
 			list[l.count++] = (struct ranked) { rank_of(held[i].bytes), i };
 	sorted = radix_sort(list, l.count);
 	l.at = must(malloc((l.count + 1) * sizeof(*l.at)));
@@ -96,7 +99,7 @@ struct holder_list rows_all(const struct proc *p)
 	u32 i;
 
 	for (i = 0; i < p->rows; i++)
-		if (of_the_total(&p->row[i]))
+		if (is_of(p, p->row[i].pool, ROWS_HEAP))
 			l.at[l.count++] = holder_of(p, row_now(&p->row[i]), i);
 	return l;
 }
@@ -153,8 +156,9 @@ void rows_release(struct proc *p)
 	free(p->malloc_row);
 	free(p->peak);
 	free(p->tree_peak);
+	free(p->all_peak);
 	p->row = NULL;
 	p->malloc_row = NULL;
-	p->peak = p->tree_peak = NULL;
-	p->rows = p->row_room = p->malloc_row_room = p->peak_rows = p->tree_rows = 0;
+	p->peak = p->tree_peak = p->all_peak = NULL;
+	p->rows = p->row_room = p->malloc_row_room = p->peak_rows = p->tree_rows = p->all_rows = 0;
 }

@@ -37,7 +37,8 @@ struct session *session_new(const struct listener *listener)
 		m->listener = *listener;
 	m->curves.listener = &m->listener;
 	m->tree_curve.kind = CURVE_TOTAL;
-	m->mark.settled = true;
+	m->mark.settled = m->all_mark.settled = true;
+	m->all_curve.kind = CURVE_WITH_DEVICES;
 	books_init(m);
 	return &m->s;
 }
@@ -64,23 +65,35 @@ static void add_up(struct model *m)
 	}
 }
 
-/* Who held the tree's peak: of each process what it held then, if it had begun and not ended. */
-static void join_tree_peak(struct model *m)
+static void join(struct holder_list *to, u32 *room, const struct holder_list *part)
 {
-	struct holder_list *l = &m->s.total.at_peak;
-	u32 i, room = 0;
+	if (!part->count)
+		return;
+	to->at = array_room(to->at, room, to->count + part->count, sizeof(*to->at));
+	memcpy(to->at + to->count, part->at, part->count * sizeof(*to->at));
+	to->count += part->count;
+}
+
+/* Who held the tree's peak: of each process what it held then, if it had begun and not ended. */
+static void join_tree_peaks(struct model *m)
+{
+	struct holder_list *l = &m->s.total.at_peak, *all = &m->s.with_devices.at_peak;
+	u32 i, room = 0, all_room = 0;
 
 	for (i = 0; i < m->s.processes; i++) {
 		const struct proc *p = proc_at(m, i);
-		u32 n = p->tree_held.count;
 
-		if (!n || p->tree_peaks != m->tree_peaks)
-			continue;
-		ARRAY_ROOM(l->at, room, l->count + n);
-		memcpy(l->at + l->count, p->tree_held.at, n * sizeof(*l->at));
-		l->count += n;
+		if (p->tree_peaks == m->tree_peaks)
+			join(l, &room, &p->tree_held);
+		if (m->with_devices && p->all_peaks == m->all_peaks)
+			join(all, &all_room, &p->all_held);
 	}
 	holders_sort(l);
+	if (!m->with_devices) {
+		m->s.with_devices = (struct scope) { .peak = m->s.total.peak, .peak_ticks = m->s.total.peak_ticks };
+		join(all, &all_room, l);
+	}
+	holders_sort(all);
 }
 
 static void take_counts(struct model *m, struct intake_counts c)
@@ -104,7 +117,10 @@ void session_end(struct session *s, struct intake_counts c)
 	procs_finish(m);
 	curves_close(&m->curves, m->s.end);
 	curve_finish(&m->curves, &m->tree_curve, (struct point) { m->s.end, m->s.total.now });
-	join_tree_peak(m);
+	if (m->with_devices)
+		curve_finish(&m->curves, &m->all_curve, (struct point) { m->s.end, m->s.total.now + m->device_bytes });
+	join_tree_peaks(m);
+	calls_finish(m);
 	spans_finish(m);
 	pools_finish(m);
 	add_up(m);
@@ -125,6 +141,7 @@ void session_free(struct session *s)
 	if (!m)
 		return;
 	spans_release(m);
+	calls_release(m);
 	pools_release(m);
 	procs_release(m);
 	books_release(m);
@@ -135,6 +152,7 @@ void session_free(struct session *s)
 	free(m->moving);
 	free(m->chain);
 	free(m->s.total.at_peak.at);
+	free(m->s.with_devices.at_peak.at);
 	free(m->s.command);
 	free(m->s.uts);
 	free(m);

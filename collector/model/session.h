@@ -12,8 +12,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 
-#include <mlprof/wire.h>
-#include <stdbool.h>
+#include "devices.h"
 
 /* ---- bytes ------------------------------------------------------------------------- */
 
@@ -21,9 +20,13 @@
  * file and shared mappings get a pool for each path, in order of appearance. */
 enum { POOL_MALLOC, POOL_MMAP, POOL_FIXED };
 
+/* Kinds of pools beside MAP_KIND_*: the memory of a device, and that of one whose memory is the program's own heap,
+ * where it is counted already. */
+enum { POOL_DEVICE = MAP_KIND_SHARED + 1, POOL_DEVICE_VIEW };
+
 struct pool {
 	char *name;                     /* "malloc", "mmap", "file:/models/a.gguf", "shared:/memfd:x" */
-	int kind;                       /* MAP_KIND_*; malloc and mmap are MAP_KIND_ANON */
+	int kind;                       /* MAP_KIND_* or POOL_DEVICE*; malloc and mmap are MAP_KIND_ANON */
 	i64 now, peak;                  /* bytes */
 	i64 blocks;                     /* live */
 	u64 peak_ticks;
@@ -122,6 +125,9 @@ struct process {
 	u32 jits;
 	struct pool_list pools;
 	struct scope total;             /* malloc + anonymous mappings */
+	struct device **device;         /* in order of appearance */
+	u32 devices;
+	struct holder_list *device_peak;        /* by device: who held its memory at its peak; filled by session_end() */
 	struct holder_list at_exit;     /* malloc and mmap: every row, also what is all freed, by first use; filled by session_end() */
 
 	u64 allocs, frees, allocated_bytes, temporary;      /* malloc family */
@@ -143,6 +149,19 @@ struct losses {
 	u64 unknown_frees;
 	u64 spans;                      /* large blocks not drawn for lack of room */
 	u64 texts;                      /* names and paths cut */
+	u64 unfinished;                 /* device work that was not over when its process ended */
+	u64 untimed;                    /* device work that has no times */
+	u64 failed;                     /* device work that failed */
+	u64 unknown_ids;                /* numbers of devices, queues, names, work and memory that nobody told of */
+	u64 works;                      /* device work and calls not drawn for lack of room */
+};
+
+/* Calls of one name. */
+struct call_sum {
+	const char *name;
+	u32 kind;                       /* CALL_* */
+	u64 calls, errors;
+	u64 total_ns, max_ns;
 };
 
 struct text_list {
@@ -163,6 +182,10 @@ struct session {
 	u32 processes;
 	struct pool_list pools;         /* over all processes, by name */
 	struct scope total;             /* over all processes */
+	struct scope with_devices;      /* and the memory of devices that have their own; like total if there is none */
+	i64 devices_then;               /* their part of it */
+	struct call_sum *call;          /* longest first; filled by session_end() */
+	u32 calls;
 	struct span *span;              /* in order of birth, filled by session_end() */
 	u32 spans;
 	u64 large;                      /* the smallest size drawn, after any thinning */
@@ -176,7 +199,7 @@ struct session {
 	struct losses losses;
 };
 
-enum curve_kind { CURVE_MALLOC, CURVE_MMAP, CURVE_TOTAL, CURVE_FILES, CURVE_SHARED, CURVES };
+enum curve_kind { CURVE_MALLOC, CURVE_MMAP, CURVE_TOTAL, CURVE_FILES, CURVE_SHARED, CURVES, CURVE_WITH_DEVICES = CURVES };
 
 /* What a writer wants to hear while it happens; NULL: not interested. Times are ticks that
  * session_ns() can already convert. A process is told before its threads and points. */
@@ -187,6 +210,11 @@ struct listener {
 	void (*thread)(void *to, struct process *p, struct thread *t);          /* appeared or renamed */
 	void (*point)(void *to, struct process *p, enum curve_kind c, u64 ticks, i64 bytes);  /* p NULL: the tree's total */
 	void (*sample)(void *to, struct process *p, u64 ticks, const struct rec_sample *now, double cpu_percent);
+	void (*call)(void *to, struct process *p, struct thread *t, const struct call *c);      /* t NULL: nobody knows */
+	void (*work)(void *to, struct process *p, const struct work *w);
+	void (*device_point)(void *to, struct process *p, struct device *d, int heap, u64 ticks, i64 bytes); /* -1: all heaps */
+	void (*memory)(void *to, struct process *p, struct device_memory *m);           /* born */
+	void (*memory_end)(void *to, struct process *p, struct device_memory *m);
 };
 
 u64 session_ns(const struct session *s, u64 ticks);

@@ -67,6 +67,15 @@ static inline void enc_double(struct enc *e, u32 field, double v)
 	e->len += sizeof(v);
 }
 
+static inline void enc_fixed(struct enc *e, u32 field, u64 v)
+{
+	enc_varint(e, (u64)field << 3 | 1);
+	if (!enc_room(e, sizeof(v)))
+		return;
+	memcpy(e->at + e->len, &v, sizeof(v));
+	e->len += sizeof(v);
+}
+
 static inline void enc_raw(struct enc *e, const void *from, size_t len)
 {
 	if (!len || !enc_room(e, len))

@@ -3,8 +3,9 @@
  *
  *   open      version                                    an empty file would not be a trace
  *   begin     clocks, machine, identity                  so that every prefix of the file can be read
- *   listener  processes, threads, counters, samples      as they happen
- *   finish    instants, large blocks, heap dumps, attributes
+ *   listener  processes, threads, counters, samples,     as they happen
+ *             calls, device work, device memory
+ *   finish    instants, large blocks, names of streamed stacks, heap dumps, attributes
  *
  * The trace processor sorts by time at the end, so the order in the file is free except that a track comes before
  * its events. The same session gives the same bytes: nothing here looks at a clock or at the value of a pointer.
@@ -61,10 +62,36 @@ static void sample(void *to, struct process *p, u64 ticks, const struct rec_samp
 	tracks_sample(to, p, ticks, now);
 }
 
+static void device_point(void *to, struct process *p, struct device *d, int heap, u64 ticks, i64 bytes)
+{
+	devices_point(to, p, d, heap, ticks, bytes);
+}
+
+static void call(void *to, struct process *p, struct thread *t, const struct call *c)
+{
+	works_call(to, p, t, c);
+}
+
+static void work(void *to, struct process *p, const struct work *done)
+{
+	works_work(to, p, done);
+}
+
+static void memory(void *to, struct process *p, struct device_memory *m)
+{
+	memory_born(to, p, m);
+}
+
+static void memory_end(void *to, struct process *p, struct device_memory *m)
+{
+	memory_died(to, p, m);
+}
+
 struct listener perfetto_listener(struct perfetto *w)
 {
 	return (struct listener){
 		.to = w, .begin = begin, .process = process, .thread = thread, .point = point, .sample = sample,
+		.device_point = device_point, .call = call, .work = work, .memory = memory, .memory_end = memory_end,
 	};
 }
 
@@ -81,6 +108,7 @@ void perfetto_finish(struct perfetto *w, struct session *s, struct symbols *y)
 		tracks_end(w, s->process[i]);
 	instants_write(w, s);
 	spans_write(w, s, y);
+	devices_finish(w, y);
 	heap_dumps(w, s, y);
 	s->losses.symbols = symbols_unnamed(y);
 	head_end(w, y);
@@ -96,6 +124,7 @@ int perfetto_close(struct perfetto *w)
 	if (close(w->fd) < 0 && !error && errno != EINTR)
 		error = -errno;
 	enc_free(&w->out);
+	devices_free(w);
 	free(w->tracks);
 	free(w);
 	return error;

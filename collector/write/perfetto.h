@@ -9,6 +9,10 @@
  *   perfetto_stacks.c   functions, files, mappings, frames and callstacks, each written once per sequence
  *   perfetto_heap.c     heap profile dumps
  *   perfetto_spans.c    large blocks on lanes, instants
+ *   perfetto_devices.c  devices: their tracks and counters; see perfetto_devices.h
+ *   perfetto_work.c     calls and device work
+ *   perfetto_memory.c   device memory
+ *   perfetto_args.c     what stands beside a slice
  *
  * Sequences: one writer could do with one, but interned names live per sequence, a heap dump needs a sequence of
  * its own, and thread descriptors leave traces in other events of theirs.
@@ -30,15 +34,15 @@ enum {
 /* TracePacket */
 enum {
 	PACKET_TIMESTAMP = 8, PACKET_SEQUENCE = 10, PACKET_FLAGS = 13, PACKET_INTERNED = 12,
-	PACKET_PROCESS_STATS = 9, PACKET_TRACK_EVENT = 11, PACKET_PROFILE = 37,
+	PACKET_PROCESS_STATS = 9, PACKET_TRACK_EVENT = 11, PACKET_PROFILE = 37, PACKET_MODULE_SYMBOLS = 61,
 };
 
 /* TrackEvent and its DebugAnnotation */
 enum {
 	EVENT_ANNOTATION = 4, EVENT_KIND = 9, EVENT_NAME_IID = 10, EVENT_TRACK = 11, EVENT_NAME = 23,
-	EVENT_COUNTER = 30, EVENT_COUNTER_DOUBLE = 44, EVENT_CALLSTACK_IID = 56,
+	EVENT_COUNTER = 30, EVENT_COUNTER_DOUBLE = 44, EVENT_CALLSTACK_IID = 56, EVENT_CATEGORY_IID = 3, EVENT_FLOW = 47,
 	KIND_BEGIN = 1, KIND_END = 2, KIND_INSTANT = 3, KIND_COUNTER = 4,
-	ARG_NAME_IID = 1, ARG_BOOL = 2, ARG_UINT = 3, ARG_TEXT = 6, ARG_POINTER = 7, ARG_NAME = 10, ARG_TEXT_IID = 17,
+	ARG_NAME_IID = 1, ARG_BOOL = 2, ARG_UINT = 3, ARG_INT = 4, ARG_TEXT = 6, ARG_POINTER = 7, ARG_NAME = 10, ARG_TEXT_IID = 17,
 };
 
 /* What has been written of one process. Index = process.index. */
@@ -71,8 +75,11 @@ struct perfetto {
 	u32 next_sequence;
 	u32 started;                    /* bits: sequences below 16 that have had their first packet */
 	u64 tree_total;                 /* uuid of the counter */
+	u64 all_total;                  /* ... and of the one with devices */
 	struct process_tracks *tracks;
 	u32 tracks_room;
+	struct process_devices **devices;       /* by process; NULL: it has none */
+	u32 devices_room;
 };
 
 /* perfetto_out.c */
@@ -100,20 +107,41 @@ void tracks_point(struct perfetto *w, struct process *p, enum curve_kind c, u64 
 void tracks_sample(struct perfetto *w, struct process *p, u64 ticks, const struct rec_sample *now);
 void tracks_end(struct perfetto *w, struct process *p);                         /* labels: how it ended */
 u64 track_new(struct perfetto *w, const char *name, u64 parent, int rank, int child_ordering);
+u64 counter_bytes(struct perfetto *w, const char *name, const char *share, const char *meaning, u64 parent, int rank);
+void counter_point(struct perfetto *w, u64 track, u64 ns, i64 value);
 u64 process_end(const struct session *s, const struct process *p);             /* ticks */
 const char *process_ending(const struct process *p, char *text, size_t size);
 
 /* perfetto_stacks.c: interned data of one sequence */
 struct stacks;
-struct stacks *stacks_new(struct symbols *y, const struct process *p);
+struct stacks *stacks_new(struct symbols *y, const struct process *p);          /* y NULL: names come later */
+void stacks_name(struct stacks *k, struct perfetto *w, struct symbols *y);      /* ... and here they are */
 void stacks_next_sequence(struct stacks *k);                                     /* all numbers begin again */
 void stacks_free(struct stacks *k);
 u32 stacks_callstack(struct stacks *k, u32 node, const char *below);            /* below: a frame put inside it, or NULL */
 u32 stacks_event_name(struct stacks *k, const char *name);                      /* the pointer is the key */
+u32 stacks_category(struct stacks *k, const char *name);
 u32 stacks_arg_name(struct stacks *k, const char *name);
 u32 stacks_arg_text(struct stacks *k, const char *text);
 size_t stacks_pending(const struct stacks *k);
 void stacks_write(struct stacks *k, struct enc *e);                             /* what is new, into the open packet */
+
+/* perfetto_args.c: annotations of the event that is open in `e` */
+struct arg_keys { struct arg_key *keys; };
+void arg_number(struct stacks *k, struct enc *e, const char *name, u32 field, u64 value);       /* field: ARG_UINT, ... */
+void arg_string(struct stacks *k, struct enc *e, const char *name, const char *text);
+void args_of_text(struct arg_keys *all, struct stacks *k, struct enc *e, const struct arg_text *args);
+const char *arg_text_once(struct arg_keys *all, const char *text, size_t len); /* the same pointer for the same text; never NULL */
+void arg_keys_free(struct arg_keys *all);
+
+/* perfetto_devices.c, perfetto_work.c, perfetto_memory.c */
+void devices_point(struct perfetto *w, struct process *p, struct device *d, int heap, u64 ticks, i64 bytes);
+void devices_finish(struct perfetto *w, struct symbols *y);
+void devices_free(struct perfetto *w);
+void works_call(struct perfetto *w, struct process *p, struct thread *t, const struct call *c);
+void works_work(struct perfetto *w, struct process *p, const struct work *work);
+void memory_born(struct perfetto *w, struct process *p, struct device_memory *m);
+void memory_died(struct perfetto *w, struct process *p, struct device_memory *m);
 
 /* perfetto_heap.c */
 void heap_dumps(struct perfetto *w, struct session *s, struct symbols *y);

@@ -173,6 +173,11 @@ static void numbers(struct perfetto *w, const struct symbols *y)
 		{ "mlprof.losses.unknown_frees", l->unknown_frees },
 		{ "mlprof.losses.spans", l->spans },
 		{ "mlprof.losses.texts", l->texts },
+		{ "mlprof.losses.works_unfinished", l->unfinished },
+		{ "mlprof.losses.works_untimed", l->untimed },
+		{ "mlprof.losses.works_failed", l->failed },
+		{ "mlprof.losses.works_not_drawn", l->works },
+		{ "mlprof.losses.unknown_ids", l->unknown_ids },
 	};
 
 	for (size_t i = 0; i < COUNT(row); i++)

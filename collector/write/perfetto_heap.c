@@ -5,12 +5,15 @@
  *   mmap                  anonymous mappings at the same moment
  *   libc.malloc at exit   what was left, with everything ever allocated as "total"
  *   mmap at exit
+ *   OpenCL 0 memory       the memory of a device at its own peak
  *
  * Each is one dump on a sequence of its own: a second dump on a sequence would be taken as a difference to the
  * first. A dump may be spread over packets; all but the last say `continued`.
  */
 #include "perfetto.h"
 #include "util/radix.h"
+
+#include <stdio.h>
 
 enum {
 	PROFILE_DUMPS = 5, PROFILE_CONTINUED = 6, PROFILE_INDEX = 7,
@@ -56,7 +59,7 @@ static void write_packet(struct dump *d, bool last)
 
 	enc_uint(e, DUMP_PID, d->process->pid);
 	enc_uint(e, DUMP_TIMESTAMP, d->ns);
-	enc_text(e, DUMP_HEAP_NAME, d->heap);
+	enc_utf8(e, DUMP_HEAP_NAME, d->heap);
 	enc_raw(e, d->samples.at, d->samples.len);
 	enc_close(e, dump);
 	if (!last)
@@ -375,6 +378,30 @@ static void dump(struct dump *d, const struct holder_list *list, u64 ticks, u32 
 	free(row);
 }
 
+/* The viewer takes names apart at colons and puts them into SQL. */
+static void plain_name(char *text)
+{
+	for (; *text; text++)
+		if (strchr(":'\"\\", *text))
+			*text = ' ';
+}
+
+static void device_dumps(struct dump *all, u32 limit)
+{
+	const struct process *p = all->process;
+	char heap[128];
+
+	for (u32 i = 0; p->device_peak && i < p->devices; i++) {
+		const struct device *d = p->device[i];
+
+		if (!d->heaps || d->pool >= p->pools.count)
+			continue;
+		snprintf(heap, sizeof(heap), "%.100s %u memory", d->api, d->number);
+		plain_name(heap);
+		dump(all, &p->device_peak[i], p->pools.at[d->pool].peak_ticks, limit, &(struct request){ heap, d->pool, false });
+	}
+}
+
 static void process_dumps(struct perfetto *w, const struct process *p, struct symbols *y, u32 limit)
 {
 	static const struct request at_peak[] = { { "libc.malloc", POOL_MALLOC, false }, { "mmap", POOL_MMAP, false } };
@@ -387,6 +414,7 @@ static void process_dumps(struct perfetto *w, const struct process *p, struct sy
 		dump(&d, &p->total.at_peak, p->total.peak_ticks, limit, &at_peak[i]);
 	for (int i = 0; i < 2; i++)
 		dump(&d, &p->at_exit, process_end(w->session, p), limit, &at_exit[i]);
+	device_dumps(&d, limit);
 	stacks_free(d.stacks);
 	enc_free(&d.samples);
 }
@@ -413,7 +441,8 @@ void heap_dumps(struct perfetto *w, struct session *s, struct symbols *y)
 
 	if (!process)
 		return;
-	memcpy(process, s->process, s->processes * sizeof(*process));
+	for (u32 i = 0; i < s->processes; i++)
+		process[i] = s->process[i];
 	qsort(process, s->processes, sizeof(*process), by_peak);
 	for (u32 i = 0; i < s->processes; i++) {
 		const struct process *p = process[i];

@@ -11,14 +11,18 @@
  *
  * Most of a stack is the beginning of another one. The bytes of a way from the outermost frame are kept, and every
  * node remembers where its own end: a new stack is a copy of them and the few frames that are its own.
+ *
+ * While the program runs its symbols are not looked up yet. What is written then (stacks_new() without symbols) has
+ * frames of an address only, in mappings without a build id, and module symbols at the end of the file give them names.
  */
 #include "perfetto.h"
 
+#include <stdio.h>
 #include <uthash.h>
 
 /* InternedData and its entries */
 enum {
-	DATA_EVENT_NAMES = 2, DATA_ARG_NAMES = 3, DATA_FUNCTIONS = 5, DATA_FRAMES = 6, DATA_CALLSTACKS = 7,
+	DATA_CATEGORIES = 1, DATA_EVENT_NAMES = 2, DATA_ARG_NAMES = 3, DATA_FUNCTIONS = 5, DATA_FRAMES = 6, DATA_CALLSTACKS = 7,
 	DATA_BUILD_IDS = 16, DATA_MAPPING_PATHS = 17, DATA_SOURCES = 18, DATA_MAPPINGS = 19, DATA_ARG_TEXTS = 29,
 	DATA_FIELDS,
 	IID = 1, TEXT = 2,
@@ -27,7 +31,14 @@ enum {
 	MAPPING_BUILD_ID = 2, MAPPING_START = 4, MAPPING_END = 5, MAPPING_BIAS = 6, MAPPING_PATH = 7,
 };
 
+/* ModuleSymbols */
 enum {
+	SYMBOLS_PATH = 1, SYMBOLS_BUILD_ID = 2, SYMBOLS_ADDRESS = 3, ADDRESS_ADDRESS = 1, ADDRESS_LINE = 2,
+	LINE_FUNCTION = 1, LINE_FILE = 2, LINE_NUMBER = 3,
+};
+
+enum {
+	NAMES_PER_PACKET = 2000,
 	DEPTH_MAX = 4096,               /* more than any program's; what is outside of it is cut */
 	WAY_MAX = 32 << 10,             /* bytes of one, likewise */
 	WAYS_BYTES = 4 << 20,           /* then they are forgotten */
@@ -46,6 +57,12 @@ struct way {
 	u64 len : 24;                   /* 0: none yet */
 };
 
+/* A frame that waits for its name. */
+struct nameless {
+	u32 node, module;               /* module: 1 + index, or 0 */
+	u64 rel_pc;
+};
+
 struct stacks {
 	struct symbols *symbols;
 	const struct process *process;
@@ -58,9 +75,33 @@ struct stacks {
 	u64 ways_gone;                  /* bytes forgotten */
 	u32 *callstack_of;              /* by node: its number + callstacks_gone */
 	u32 callstacks_gone;            /* of other sequences */
+	u32 nodes;                      /* there is room for in way and callstack_of */
+	struct nameless *nameless;
+	u32 namelesses, nameless_room;
+	char nowhere[64];               /* path of code that no file holds, in nameless frames */
 	struct enc data;                /* InternedData not yet written */
 	u32 path[DEPTH_MAX];
 };
+
+static bool room_for(struct stacks *k, u32 node)
+{
+	size_t nodes = (size_t)node + node / 2 + 1;
+
+	if (node < k->nodes)
+		return true;
+	struct way *way = realloc(k->way, nodes * sizeof(*way));
+
+	k->way = way ? way : k->way;
+	u32 *callstack_of = realloc(k->callstack_of, nodes * sizeof(*callstack_of));
+
+	k->callstack_of = callstack_of ? callstack_of : k->callstack_of;
+	if (!way || !callstack_of)
+		return false;
+	memset(k->way + k->nodes, 0, (nodes - k->nodes) * sizeof(*k->way));
+	memset(k->callstack_of + k->nodes, 0, (nodes - k->nodes) * sizeof(*k->callstack_of));
+	k->nodes = nodes;
+	return true;
+}
 
 struct stacks *stacks_new(struct symbols *y, const struct process *p)
 {
@@ -70,9 +111,8 @@ struct stacks *stacks_new(struct symbols *y, const struct process *p)
 		return NULL;
 	k->symbols = y;
 	k->process = p;
-	k->way = calloc((size_t)p->nodes + 1, sizeof(*k->way));
-	k->callstack_of = calloc((size_t)p->nodes + 1, sizeof(*k->callstack_of));
-	if (k->way && k->callstack_of)
+	snprintf(k->nowhere, sizeof(k->nowhere), "[no file, process %u]", p->index + 1);
+	if (room_for(k, p->nodes))
 		return k;
 	stacks_free(k);
 	return NULL;
@@ -114,6 +154,7 @@ void stacks_free(struct stacks *k)
 	free(k->frames_of);
 	free(k->way);
 	free(k->callstack_of);
+	free(k->nameless);
 	enc_free(&k->ways);
 	enc_free(&k->data);
 	free(k);
@@ -136,7 +177,7 @@ void stacks_write(struct stacks *k, struct enc *e)
 /* ---- names ------------------------------------------------------------------------- */
 
 /* The place of `what` among the known; its iid is 0 if it is new. */
-static struct known *lookup(struct stacks *k, u32 field, const void *what)
+static struct known *lookup(struct stacks *k, u64 field, const void *what)
 {
 	struct known probe = { .key = { what, field } }, *n;
 
@@ -171,6 +212,11 @@ static u32 text(struct stacks *k, u32 field, const char *what)
 u32 stacks_event_name(struct stacks *k, const char *name)
 {
 	return text(k, DATA_EVENT_NAMES, name);
+}
+
+u32 stacks_category(struct stacks *k, const char *name)
+{
+	return text(k, DATA_CATEGORIES, name);
 }
 
 u32 stacks_arg_name(struct stacks *k, const char *name)
@@ -282,6 +328,141 @@ static u32 lone_frame(struct stacks *k, const char *name)
 	return n ? n->iid : 0;
 }
 
+/* ---- frames without a name --------------------------------------------------------- */
+
+static const char *path_in_mapping(const struct stacks *k, const struct module *m)
+{
+	const char *path = m && m->path ? m->path : k->nowhere;
+
+	return path[0] == '/' ? path + 1 : path;
+}
+
+/* Modules may still move in memory: their number stands for them. */
+static u32 nameless_mapping(struct stacks *k, u32 module)
+{
+	const struct module *m = module ? &k->process->module[module - 1] : NULL;
+	struct known *n = lookup(k, DATA_MAPPINGS, (const void *)(uintptr_t)(module + 1));
+
+	if (!n || n->iid)
+		return n ? n->iid : 0;
+	n->iid = ++k->count[DATA_MAPPINGS];
+
+	u32 path = ++k->count[DATA_MAPPING_PATHS], build = build_id(k, NULL);
+	size_t mark = enc_open(&k->data, DATA_MAPPING_PATHS);
+
+	enc_uint(&k->data, IID, path);
+	enc_utf8(&k->data, TEXT, path_in_mapping(k, m));
+	enc_close(&k->data, mark);
+	mark = enc_open(&k->data, DATA_MAPPINGS);
+	enc_uint(&k->data, IID, n->iid);
+	enc_uint(&k->data, MAPPING_BUILD_ID, build);
+	enc_uint(&k->data, MAPPING_PATH, path);
+	enc_close(&k->data, mark);
+	return n->iid;
+}
+
+static bool add_nameless(struct stacks *k, struct nameless new)
+{
+	if (k->namelesses == k->nameless_room) {
+		u32 room = k->nameless_room * 2 + 64;
+		struct nameless *list = realloc(k->nameless, room * sizeof(*list));
+
+		if (!list)
+			return false;
+		k->nameless = list;
+		k->nameless_room = room;
+	}
+	k->nameless[k->namelesses++] = new;
+	return true;
+}
+
+static u32 nameless_frame(struct stacks *k, u32 node)
+{
+	const struct process *p = k->process;
+	u64 pc = p->node[node].pc;
+	const struct module *m = process_module(p, pc, p->node[node].epoch);
+	u32 module = m ? (u32)(m - p->module) + 1 : 0;
+	struct known *n = lookup(k, DATA_FRAMES | (u64)module << 32, (const void *)(uintptr_t)pc);
+
+	if (!n || n->iid)
+		return n ? n->iid : 0;
+
+	struct nameless new = { node, module, pc - 1 - (m ? m->bias : 0) };
+	u32 map = nameless_mapping(k, module);
+	size_t mark;
+
+	if (!add_nameless(k, new))
+		return 0;
+	n->iid = ++k->count[DATA_FRAMES];
+	mark = enc_open(&k->data, DATA_FRAMES);
+	enc_uint(&k->data, IID, n->iid);
+	enc_uint(&k->data, FRAME_MAPPING, map);
+	enc_uint(&k->data, FRAME_REL_PC, new.rel_pc);
+	enc_close(&k->data, mark);
+	return n->iid;
+}
+
+static int by_module(const void *a, const void *b)
+{
+	const struct nameless *x = a, *y = b;
+
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	return x->rel_pc < y->rel_pc ? -1 : x->rel_pc > y->rel_pc;
+}
+
+static void symbols_of(struct enc *e, struct symbols *y, const struct process *p, const struct nameless *n)
+{
+	struct frames of = symbols_frames(y, p, n->node);
+	size_t address = enc_open(e, SYMBOLS_ADDRESS), line;
+
+	enc_uint(e, ADDRESS_ADDRESS, n->rel_pc);
+	for (u32 i = 0; i < of.count; i++) {
+		line = enc_open(e, ADDRESS_LINE);
+		enc_utf8(e, LINE_FUNCTION, of.at[i].function);
+		if (of.at[i].file) {
+			enc_utf8(e, LINE_FILE, of.at[i].file);
+			enc_uint(e, LINE_NUMBER, of.at[i].line);
+		}
+		enc_close(e, line);
+	}
+	enc_close(e, address);
+}
+
+static void module_symbols(struct perfetto *w, struct stacks *k, struct symbols *y, const struct nameless *n, u32 count)
+{
+	const struct module *m = n->module ? &k->process->module[n->module - 1] : NULL;
+	struct enc *e = packet_open(w, SEQ_HEAD, 0, 0);
+	size_t mark = enc_open(e, PACKET_MODULE_SYMBOLS);
+	char path[8192];
+
+	snprintf(path, sizeof(path), "/%s", path_in_mapping(k, m));
+	enc_utf8(e, SYMBOLS_PATH, path);
+	enc_bytes(e, SYMBOLS_BUILD_ID, NULL, 0);
+	for (u32 i = 0; i < count; i++)
+		symbols_of(e, y, k->process, &n[i]);
+	enc_close(e, mark);
+	packet_close(w);
+}
+
+void stacks_name(struct stacks *k, struct perfetto *w, struct symbols *y)
+{
+	u32 *node = malloc((k->namelesses + 1) * sizeof(*node)), i, end;
+
+	for (i = 0; node && i < k->namelesses; i++)
+		node[i] = k->nameless[i].node;
+	if (node)
+		symbols_prepare(y, k->process, node, k->namelesses);
+	free(node);
+	if (k->namelesses)
+		qsort(k->nameless, k->namelesses, sizeof(*k->nameless), by_module);
+	for (i = 0; i < k->namelesses; i = end) {
+		for (end = i; end < k->namelesses && end < i + NAMES_PER_PACKET && k->nameless[end].module == k->nameless[i].module;)
+			end++;
+		module_symbols(w, k, y, &k->nameless[i], end - i);
+	}
+}
+
 /* ---- callstacks -------------------------------------------------------------------- */
 
 static bool way_known(const struct stacks *k, u32 node)
@@ -312,6 +493,10 @@ static u32 unknown_part(struct stacks *k, u32 node, u32 *known)
 
 static void add_node(struct stacks *k, u32 node)
 {
+	if (!k->symbols) {
+		enc_uint(&k->ways, CALLSTACK_FRAME, nameless_frame(k, node));
+		return;
+	}
 	struct frames of = symbols_frames(k->symbols, k->process, node);
 	u32 first = frames(k, &of);
 
@@ -338,6 +523,8 @@ static struct way way_to(struct stacks *k, u32 node)
 
 u32 stacks_callstack(struct stacks *k, u32 node, const char *below)
 {
+	if (!room_for(k, k->process->nodes))
+		return 0;
 	u32 *memo = below ? NULL : &k->callstack_of[node < k->process->nodes ? node : 0];
 
 	if (memo && *memo > k->callstacks_gone)

@@ -90,7 +90,7 @@ u64 track_new(struct perfetto *w, const char *name, u64 parent, int rank, int ch
 	return describe_named(w, &track, name, parent, rank);
 }
 
-static u64 bytes_counter(struct perfetto *w, const char *name, const char *share, const char *meaning, u64 parent, int rank)
+u64 counter_bytes(struct perfetto *w, const char *name, const char *share, const char *meaning, u64 parent, int rank)
 {
 	PerfettoMin__TrackDescriptor track = PERFETTO_MIN__TRACK_DESCRIPTOR__INIT;
 	PerfettoMin__TrackDescriptor__Counter counter = PERFETTO_MIN__TRACK_DESCRIPTOR__COUNTER__INIT;
@@ -152,7 +152,7 @@ static void counter_close(struct perfetto *w, struct enc *e, size_t mark)
 	packet_close(w);
 }
 
-static void counter(struct perfetto *w, u64 track, u64 ns, i64 value)
+void counter_point(struct perfetto *w, u64 track, u64 ns, i64 value)
 {
 	size_t mark;
 	struct enc *e = counter_open(w, track, ns, &mark);
@@ -223,7 +223,7 @@ static void process_tree(struct perfetto *w, struct process_tracks *k, const str
 static u64 curve_of(struct perfetto *w, struct process_tracks *k, enum curve_kind c)
 {
 	if (!k->curve[c])
-		k->curve[c] = bytes_counter(w, curve_track[c].name, curve_track[c].share, curve_track[c].meaning,
+		k->curve[c] = counter_bytes(w, curve_track[c].name, curve_track[c].share, curve_track[c].meaning,
 					    k->memory, curve_rank[c]);
 	return k->curve[c];
 }
@@ -263,7 +263,7 @@ static void new_image(struct perfetto *w, const struct process *p)
 	w->tracks[p->index].goes_on = k - w->tracks + 1;
 	for (u32 c = 0; c < CURVES; c++)        /* exec lets go of everything */
 		if (k->curve[c])
-			counter(w, k->curve[c], ns_of(w, p->born), 0);
+			counter_point(w, k->curve[c], ns_of(w, p->born), 0);
 }
 
 /* May be called again when more is known. */
@@ -377,17 +377,24 @@ void tracks_end(struct perfetto *w, struct process *p)
 
 void tracks_point(struct perfetto *w, struct process *p, enum curve_kind c, u64 ticks, i64 bytes)
 {
+	if (!p && c == CURVE_WITH_DEVICES) {
+		if (!w->all_total)
+			w->all_total = counter_bytes(w, "total with devices (all processes)", NULL,
+						     "malloc, anonymous mappings and the memory of devices that have their own", 0, -1);
+		counter_point(w, w->all_total, ns_of(w, ticks), bytes);
+		return;
+	}
 	if (!p) {
 		if (!w->tree_total)
-			w->tree_total = bytes_counter(w, "total (all processes)", NULL, curve_track[CURVE_TOTAL].meaning, 0, -1);
-		counter(w, w->tree_total, ns_of(w, ticks), bytes);
+			w->tree_total = counter_bytes(w, "total (all processes)", NULL, curve_track[CURVE_TOTAL].meaning, 0, -1);
+		counter_point(w, w->tree_total, ns_of(w, ticks), bytes);
 		return;
 	}
 
 	struct process_tracks *k = tracks_of(w, p);
 
 	if (k && k->process && (bytes || k->curve[c]))
-		counter(w, curve_of(w, k, c), ns_of(w, ticks), bytes);
+		counter_point(w, curve_of(w, k, c), ns_of(w, ticks), bytes);
 }
 
 /* ---- samples ----------------------------------------------------------------------- */
@@ -420,7 +427,7 @@ static void fault_rate(struct perfetto *w, struct process_tracks *k, u64 *track,
 		return;
 	if (!*track)
 		*track = unit_counter(w, name, "faults/s", k->activity, rank);
-	counter(w, *track, ns, (i64)((double)count * 1e9 / since_ns + 0.5));
+	counter_point(w, *track, ns, (i64)((double)count * 1e9 / since_ns + 0.5));
 }
 
 /* The kernel's counters begin anew where a pid does; what looks like a step back is no rate. */

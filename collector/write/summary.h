@@ -24,8 +24,24 @@ u64 summary_hook_ns(const struct session *s);
 u64 summary_waited_ns(const struct session *s);
 u64 summary_peak_rss(const struct session *s);          /* largest of any process */
 
+/* The call into a device's API inside of which the stack's memory was taken: then it is the driver's. "" if its name is
+ * not known; NULL: the memory is the program's own. */
+const char *summary_driver_call(struct symbols *y, const struct process *p, u32 node);
+/* The device whose driver that must be: the only one there is, or NULL. */
+const struct device *summary_driver_device(const struct process *p);
+
+/* Sums over all devices. */
+bool summary_has_devices(const struct session *s);
+struct summary_waits { u64 calls, total_ns; };
+struct summary_waits summary_waits(const struct session *s);    /* the host blocked on devices */
+
 const char *summary_last_part(const char *path);
 /* "function" of any exit: how a process ended, in words. */
 void summary_end(const struct process *p, char *text, size_t size);
+
+/* summary_json.c, for summary_json_devices.c */
+struct json;
+void summary_json_holders(struct json *j, const struct session *s, struct symbols *y, const struct holder_list *list);
+void summary_json_devices(struct json *j, const struct session *s, struct symbols *y);
 
 #endif

@@ -74,6 +74,18 @@ static void stack(struct json *j, const struct process *p, struct symbols *y, u3
 	json_close(j, ']');
 }
 
+/* Memory that a device's driver took for itself. */
+static void driver(struct json *j, struct symbols *y, const struct process *p, u32 node)
+{
+	const char *call = summary_driver_call(y, p, node);
+	const struct device *device = call ? summary_driver_device(p) : NULL;
+
+	if (!call)
+		return;
+	json_string(j, "driver_call", *call ? call : NULL);
+	json_string(j, "driver_of", device ? device->title : NULL);
+}
+
 static void holder(struct json *j, const struct session *s, struct symbols *y, const struct holder *h)
 {
 	const struct process *p = s->process[h->process];
@@ -85,6 +97,7 @@ static void holder(struct json *j, const struct session *s, struct symbols *y, c
 	json_string(j, "pool", h->pool < p->pools.count ? p->pools.at[h->pool].name : NULL);
 	json_count(j, "pid", p->pid);
 	json_string(j, "owner", h->node ? symbols_owner(y, p, h->node, &module)->function : NULL);
+	driver(j, y, p, h->node);
 	stack(j, p, y, h->node);
 	json_close(j, '}');
 }
@@ -104,7 +117,7 @@ static void rest(struct json *j, const struct holder_list *list, u32 from)
 	json_close(j, '}');
 }
 
-static void by_stack(struct json *j, const struct session *s, struct symbols *y, const struct holder_list *list)
+void summary_json_holders(struct json *j, const struct session *s, struct symbols *y, const struct holder_list *list)
 {
 	u32 count = list->count < STACKS_MAX ? list->count : STACKS_MAX;
 
@@ -126,13 +139,13 @@ static void peak(struct json *j, const struct session *s, struct symbols *y, con
 	json_number(j, "malloc_bytes", parts.malloc);
 	json_number(j, "mmap_bytes", parts.mmap);
 	if (y)
-		by_stack(j, s, y, &scope->at_peak);
+		summary_json_holders(j, s, y, &scope->at_peak);
 	json_close(j, '}');
 }
 
 static void pools(struct json *j, const struct session *s, const struct pool_list *list)
 {
-	static const char *const kind[] = { "anonymous", "file", "shared" };
+	static const char *const kind[] = { "anonymous", "file", "shared", "device", "device, in the host's heap" };
 
 	json_open(j, "pools", '[');
 	for (u32 i = 0; i < list->count; i++) {
@@ -140,7 +153,7 @@ static void pools(struct json *j, const struct session *s, const struct pool_lis
 
 		json_open(j, NULL, '{');
 		json_string(j, "name", p->name);
-		json_string(j, "kind", p->kind >= 0 && p->kind < 3 ? kind[p->kind] : NULL);
+		json_string(j, "kind", p->kind >= 0 && p->kind <= POOL_DEVICE_VIEW ? kind[p->kind] : NULL);
 		json_number(j, "peak_bytes", p->peak);
 		json_count(j, "peak_time_ns", session_ns(s, p->peak_ticks));
 		json_count(j, "allocs", p->allocs);
@@ -204,6 +217,11 @@ static void losses(struct json *j, const struct losses *l)
 	json_count(j, "unknown_frees", l->unknown_frees);
 	json_count(j, "spans", l->spans);
 	json_count(j, "texts", l->texts);
+	json_count(j, "works_unfinished", l->unfinished);
+	json_count(j, "works_untimed", l->untimed);
+	json_count(j, "works_failed", l->failed);
+	json_count(j, "works_not_drawn", l->works);
+	json_count(j, "unknown_ids", l->unknown_ids);
 	json_close(j, '}');
 }
 
@@ -230,6 +248,7 @@ static void whole(struct json *j, const struct session *s, struct symbols *y)
 	totals(j, s);
 	peak(j, s, y, &s->total);
 	pools(j, s, &s->pools);
+	summary_json_devices(j, s, y);
 	json_open(j, "processes", '[');
 	for (u32 i = 0; i < s->processes; i++)
 		process(j, s, s->process[i]);

@@ -3,44 +3,27 @@
  *
  *   command, duration, exit
  *   Peak       bytes, when, which part is malloc
- *   Held by    a table of owners; under each the way to its largest stack
+ *   Held by    a table of owners; under each the way to its largest stack: summary_text_owners.c
  *   Pools      malloc, mmap, file mappings
+ *   Devices    if there are any: summary_text_devices.c
  *   Processes  if there is more than one
  *   Totals     allocations, live at exit
  *   Missing    only what is not zero, with what to do
  */
-#include "summary.h"
-#include "util/buf.h"
-#include "util/units.h"
+#include "summary_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	OWNERS_MAX = 8,         /* rows of the table */
-	SHARE_MIN = 100,        /* ... unless they hold less than one part in this many */
-	CALLERS_MAX = 3,        /* lines under each */
-	DEPTH_MAX = 512,
-	HOLDERS_MAX = 1000,     /* stacks looked at to find the owners; the rest is small */
 	POOLS_MAX = 6,
 	PROCESSES_MAX = 12,
 	NOTICES_MAX = 12,
 	COMMAND_MAX = 200,
-	FIRST_COLUMN = 16,
-	OWNER_COLUMN = 46,
 };
 
-struct text {
-	struct buf b;
-	const struct session *s;
-	struct symbols *y;
-	bool colour;
-};
-
-enum tone { PLAIN, BOLD, DIM, RED };
-
-static void tone(struct text *t, enum tone which)
+void text_tone(struct text *t, enum tone which)
 {
 	static const char *const code[] = { "\033[0m", "\033[1m", "\033[2m", "\033[31m" };
 
@@ -55,29 +38,29 @@ static void safe_bytes(struct buf *b, const char *text, size_t length)
 		buf_char(b, (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
 }
 
-static void safe(struct buf *b, const char *text)
+void text_safe(struct buf *b, const char *text)
 {
 	safe_bytes(b, text, strlen(text));
 }
 
-static void toned(struct text *t, enum tone which, const char *text)
+void text_toned(struct text *t, enum tone which, const char *text)
 {
-	tone(t, which);
-	safe(&t->b, text);
-	tone(t, PLAIN);
+	text_tone(t, which);
+	text_safe(&t->b, text);
+	text_tone(t, PLAIN);
 }
 
 /* "Peak       ": the name of a section fills the first column. */
-static void heading(struct text *t, const char *name)
+void text_heading(struct text *t, const char *name)
 {
-	toned(t, BOLD, name);
+	text_toned(t, BOLD, name);
 	buf_repeat(&t->b, ' ', 11 - (int)strlen(name));
 }
 
 /* The name of a table, with the heading of its first column above the end of that column. */
-static void table(struct text *t, const char *name, const char *first, const char *others)
+void text_table(struct text *t, const char *name, const char *first, const char *others)
 {
-	toned(t, BOLD, name);
+	text_toned(t, BOLD, name);
 	buf_repeat(&t->b, ' ', FIRST_COLUMN - (int)strlen(name) - (int)strlen(first));
 	buf_print(&t->b, "%s%s\n", first, others);
 }
@@ -135,12 +118,12 @@ static void head(struct text *t)
 	const struct process *last = summary_last_image(t->s);
 	char end[256] = "it sent no record: libmlprof.so was not loaded";
 
-	heading(t, "mlprof");
+	text_heading(t, "mlprof");
 	command_line(t);
 	if (last)
 		summary_end(last, end, sizeof end);
 	buf_print(&t->b, "           %s, ", units_time(summary_duration_ns(t->s, t->s->start, t->s->end)));
-	toned(t, last && last->died == DIED_SIGNAL ? RED : PLAIN, end);
+	text_toned(t, last && last->died == DIED_SIGNAL ? RED : PLAIN, end);
 	if (process_count(t->s) > 1)
 		buf_print(&t->b, ", %u processes", process_count(t->s));
 	buf_text(&t->b, "\n\n");
@@ -154,161 +137,18 @@ static void peak(struct text *t)
 	struct summary_parts parts = summary_parts(total);
 	u64 rss = summary_peak_rss(t->s);
 
-	heading(t, "Peak");
-	toned(t, BOLD, units_bytes(total->peak));
+	text_heading(t, "Peak");
+	text_toned(t, BOLD, units_bytes(total->peak));
 	buf_print(&t->b, " at %s: malloc %s, mmap %s", since_start(t, total->peak_ticks), units_bytes(parts.malloc),
 		  units_bytes(parts.mmap));
 	if (rss)
 		buf_print(&t->b, "; highest RSS %s", units_bytes(rss));
-	buf_text(&t->b, "\n\n");
-}
-
-/* All stacks of one owner in one pool. */
-struct owner {
-	const struct frame *frame;
-	const struct module *module;
-	const struct holder *largest;
-	u32 pool, stacks;
-	i64 bytes, blocks;
-};
-
-struct owners {
-	struct owner *at;
-	u32 count;
-};
-
-static bool same_owner(const struct owner *o, const struct frame *f, const struct module *m, u32 pool)
-{
-	if (o->pool != pool || !o->frame != !f)
-		return false;
-	if (!f)
-		return true;
-	return !strcmp(o->frame->function, f->function) &&
-		!strcmp(o->module ? o->module->path : "", m ? m->path : "");
-}
-
-static void add_holder(struct owners *all, struct text *t, const struct holder *h)
-{
-	const struct module *module = NULL;
-	const struct frame *frame = h->node ? symbols_owner(t->y, t->s->process[h->process], h->node, &module) : NULL;
-	u32 i = 0;
-
-	while (i < all->count && !same_owner(&all->at[i], frame, module, h->pool))
-		i++;
-	struct owner *o = &all->at[i];
-
-	if (i == all->count) {
-		*o = (struct owner){ .frame = frame, .module = module, .largest = h, .pool = h->pool };
-		all->count++;
-	}
-	o->bytes += h->bytes;
-	o->blocks += h->blocks;
-	o->stacks++;
-}
-
-static int larger_first(const void *a, const void *b)
-{
-	const struct owner *x = a, *y = b;
-
-	return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
-}
-
-/* "  file.c:12", or the module if the line is not known. */
-static void place(struct text *t, const struct frame *f, const struct module *module)
-{
-	char line[24] = "";
-
-	if (f->file && f->line)
-		snprintf(line, sizeof line, ":%u", f->line);
-	else if (!module || !f->named)
-		return;
-	buf_text(&t->b, "  ");
-	tone(t, DIM);
-	safe(&t->b, summary_last_part(line[0] ? f->file : module->path));
-	buf_text(&t->b, line);
-	tone(t, PLAIN);
-}
-
-static void caller_line(struct text *t, const struct frames *all, u32 i)
-{
-	const struct frame *f = &all->at[i];
-
-	buf_print(&t->b, "\n%*sby ", OWNER_COLUMN + 2, "");
-	safe(&t->b, f->function);
-	if (i + 1 < all->count)
-		buf_text(&t->b, " (inlined)");
-	place(t, f, all->module);
-}
-
-/* Who called the owner: what lies inside it is the allocator's business. */
-static void callers(struct text *t, const struct holder *h)
-{
-	const struct process *p = t->s->process[h->process];
-	u32 outside = 0;        /* frames met from the owner on, itself included */
-
-	for (u32 node = h->node, depth = 0; node && node < p->nodes && depth < DEPTH_MAX; depth++) {
-		struct frames all = symbols_frames(t->y, p, node);
-
-		for (u32 i = 0; i < all.count; i++) {
-			outside += outside || !all.at[i].internal;
-			if (outside > 1 && outside <= CALLERS_MAX + 1)
-				caller_line(t, &all, i);
-		}
-		node = p->node[node].parent;
-	}
-	if (outside > CALLERS_MAX + 1)
-		buf_print(&t->b, "  ... %u more", outside - CALLERS_MAX - 1);
-}
-
-static void owner_row(struct text *t, const struct owner *o)
-{
-	buf_print(&t->b, "%*s %8s %10s  %-6s  ", FIRST_COLUMN, units_bytes(o->bytes),
-		  units_percent(o->bytes, t->s->total.peak), units_count(o->blocks), o->pool == POOL_MALLOC ? "malloc" : "mmap");
-	toned(t, BOLD, o->frame ? o->frame->function : "(no stack)");
-	if (o->frame)
-		place(t, o->frame, o->module);
-	if (o->frame && o->stacks > 1)
-		buf_print(&t->b, "  (%u stacks; the largest:)", o->stacks);
-	if (o->frame)
-		callers(t, o->largest);
 	buf_char(&t->b, '\n');
-}
-
-static void small_owners(struct text *t, const struct owners *all, u32 shown)
-{
-	i64 bytes = t->s->total.peak;
-
-	for (u32 i = 0; i < shown; i++)
-		bytes -= all->at[i].bytes;
-	if (bytes > 0)
-		buf_print(&t->b, "%*s %8s                     all others\n", FIRST_COLUMN, units_bytes(bytes),
-			  units_percent(bytes, t->s->total.peak));
-}
-
-static void held_by(struct text *t)
-{
-	const struct holder_list *list = &t->s->total.at_peak;
-	u32 looked_at = list->count < HOLDERS_MAX ? list->count : HOLDERS_MAX;
-	struct owners all = { calloc(looked_at + 1, sizeof *all.at), 0 };
-
-	if (!all.at || !list->count) {
-		free(all.at);
-		return;
-	}
-	for (u32 i = 0; i < looked_at; i++)
-		add_holder(&all, t, &list->at[i]);
-	qsort(all.at, all.count, sizeof *all.at, larger_first);
-	u32 shown = 1;
-
-	while (shown < all.count && shown < OWNERS_MAX && all.at[shown].bytes >= t->s->total.peak / SHARE_MIN)
-		shown++;
-
-	table(t, "Held by", "bytes", "        %     blocks  pool    owner");
-	for (u32 i = 0; i < shown; i++)
-		owner_row(t, &all.at[i]);
-	small_owners(t, &all, shown);
+	if (t->s->with_devices.peak > total->peak)
+		buf_print(&t->b, "           with devices %s at %s: host %s, devices %s\n", units_bytes(t->s->with_devices.peak),
+			  since_start(t, t->s->with_devices.peak_ticks), units_bytes(t->s->with_devices.peak - t->s->devices_then),
+			  units_bytes(t->s->devices_then));
 	buf_char(&t->b, '\n');
-	free(all.at);
 }
 
 /* ---- tables ------------------------------------------------------------------------ */
@@ -324,30 +164,37 @@ static void pool_row(struct text *t, const struct pool *p)
 {
 	buf_print(&t->b, "%*s %11s %10s %10s %12s  ", FIRST_COLUMN, units_bytes(p->peak), since_start(t, p->peak_ticks),
 		  units_count(p->allocs), units_count(p->frees), units_bytes(p->now));
-	safe(&t->b, p->name);
+	text_safe(&t->b, p->name);
 	buf_char(&t->b, '\n');
 }
 
-/* The fixed ones in their order, then files and shared memory by size. */
+/* The fixed ones in their order, then files and shared memory by size; devices have a table of their own. */
+static u32 pools_to_show(const struct pool_list *list, const struct pool **sorted)
+{
+	u32 count = 0;
+
+	for (u32 i = 0; i < list->count; i++)
+		if (list->at[i].kind < POOL_DEVICE)
+			sorted[count++] = &list->at[i];
+	if (count > POOL_FIXED)
+		qsort(sorted + POOL_FIXED, count - POOL_FIXED, sizeof *sorted, larger_pool_first);
+	return count;
+}
+
 static void pools(struct text *t)
 {
 	const struct pool_list *list = &t->s->pools;
 	const struct pool **sorted = calloc(list->count + 1, sizeof *sorted);
+	u32 count = sorted ? pools_to_show(list, sorted) : 0;
 
-	if (!sorted || !list->count) {
-		free(sorted);
-		return;
+	if (count) {
+		text_table(t, "Pools", "peak", "          at     allocs      frees      at exit  name");
+		for (u32 i = 0; i < count && i < POOL_FIXED + POOLS_MAX; i++)
+			pool_row(t, sorted[i]);
+		if (count > POOL_FIXED + POOLS_MAX)
+			buf_print(&t->b, "                 ... and %u smaller ones\n", count - POOL_FIXED - POOLS_MAX);
+		buf_char(&t->b, '\n');
 	}
-	for (u32 i = 0; i < list->count; i++)
-		sorted[i] = &list->at[i];
-	if (list->count > POOL_FIXED)
-		qsort(sorted + POOL_FIXED, list->count - POOL_FIXED, sizeof *sorted, larger_pool_first);
-	table(t, "Pools", "peak", "          at     allocs      frees      at exit  name");
-	for (u32 i = 0; i < list->count && i < POOL_FIXED + POOLS_MAX; i++)
-		pool_row(t, sorted[i]);
-	if (list->count > POOL_FIXED + POOLS_MAX)
-		buf_print(&t->b, "                 ... and %u smaller ones\n", list->count - POOL_FIXED - POOLS_MAX);
-	buf_char(&t->b, '\n');
 	free(sorted);
 }
 
@@ -367,9 +214,9 @@ static void process_row(struct text *t, const struct process *p)
 	summary_end(p, end, sizeof end);
 	buf_print(&t->b, "%*s %11s %10u  ", FIRST_COLUMN, units_bytes(p->total.peak),
 		  since_start(t, p->total.peak_ticks), p->pid);
-	safe(&t->b, p->name ? p->name : "?");
+	text_safe(&t->b, p->name ? p->name : "?");
 	buf_text(&t->b, ": ");
-	safe(&t->b, end);
+	text_safe(&t->b, end);
 	buf_text(&t->b, p->silent && !p->not_followed ? ", no records\n" : "\n");
 }
 
@@ -385,7 +232,7 @@ static void processes(struct text *t)
 	for (u32 i = 0; i < s->processes; i++)
 		sorted[i] = s->process[i];
 	qsort(sorted, s->processes, sizeof *sorted, larger_process_first);
-	table(t, "Processes", "peak", "          at        pid  name");
+	text_table(t, "Processes", "peak", "          at        pid  name");
 	for (u32 i = 0; i < s->processes && i < PROCESSES_MAX; i++)
 		process_row(t, sorted[i]);
 	if (s->processes > PROCESSES_MAX)
@@ -400,11 +247,11 @@ static void totals(struct text *t)
 {
 	const struct session *s = t->s;
 
-	heading(t, "Totals");
+	text_heading(t, "Totals");
 	buf_print(&t->b, "%s allocations (%s/s, %s temporary) of %s in all\n", units_count(s->allocs),
 		  units_count(s->allocs / summary_seconds(s)), units_percent(s->temporary, s->allocs),
 		  units_bytes(s->allocated_bytes));
-	heading(t, "At exit");
+	text_heading(t, "At exit");
 	buf_print(&t->b, "%s live in %s blocks\n", units_bytes(s->live_bytes), units_count(s->live_blocks));
 }
 
@@ -413,7 +260,7 @@ static void cost(struct text *t)
 	const struct session *s = t->s;
 	u64 waited = summary_waited_ns(s);
 
-	heading(t, "Cost");
+	text_heading(t, "Cost");
 	buf_print(&t->b, "%s records (%s/s), about %s in mlprof's hooks", units_count(s->events),
 		  units_count(s->events / summary_seconds(s)), units_time(summary_hook_ns(s)));
 	if (waited)
@@ -436,6 +283,12 @@ static const struct loss {
 	     "they come from before it was loaded or from a private allocator"),
 	LOSS(spans, "large blocks are not drawn in the trace", "use a higher --large"),
 	LOSS(texts, "long names were cut", "nothing to be done"),
+	LOSS(unfinished, "pieces of device work were not over when their process ended", "the program did not wait for them"),
+	LOSS(untimed, "pieces of device work have no times", "the device or its queue cannot take them"),
+	LOSS(failed, "pieces of device work failed", "the trace shows which"),
+	LOSS(works, "calls and pieces of device work are not drawn in the trace", "there are more than a viewer can show"),
+	LOSS(unknown_ids, "records named a device, queue, name or memory that nobody told of",
+	     "a forked child may use what its parent made"),
 };
 
 static void losses(struct text *t)
@@ -447,7 +300,7 @@ static void losses(struct text *t)
 
 		if (!count)
 			continue;
-		heading(t, name);
+		text_heading(t, name);
 		buf_print(&t->b, "%s %s (%s)\n", units_count(count), loss_rows[i].what, loss_rows[i].remedy);
 		name = "";
 	}
@@ -458,8 +311,8 @@ static void notices(struct text *t)
 	const struct text_list *list = &t->s->notices;
 
 	for (u32 i = 0; i < list->count && i < NOTICES_MAX; i++) {
-		heading(t, i ? "" : "Notes");
-		safe(&t->b, list->at[i]);
+		text_heading(t, i ? "" : "Notes");
+		text_safe(&t->b, list->at[i]);
 		buf_char(&t->b, '\n');
 	}
 	if (list->count > NOTICES_MAX)
@@ -469,7 +322,7 @@ static void notices(struct text *t)
 int summary_text(int fd, const struct session *s, struct symbols *y, bool colour)
 {
 	static void (*const sections[])(struct text *t) = {
-		head, peak, held_by, pools, processes, totals, cost, losses, notices,
+		head, peak, text_owners, pools, text_devices, processes, totals, text_waits, cost, losses, notices,
 	};
 	struct text t = { .s = s, .y = y, .colour = colour };
 

@@ -1,0 +1,104 @@
+/*
+ * calls.c - calls into APIs: told one by one, summed up by name over all processes.
+ */
+#include "inside.h"
+
+enum { CALL_NAMES_MAX = 1 << 16 };
+
+static struct call_index *sum_of(struct model *m, const struct call *c)
+{
+	struct call_index probe, *i;
+
+	memset(&probe, 0, sizeof(probe));
+	probe.key.kind = c->kind;
+	probe.key.name = text_once(&m->call_names, c->name, strlen(c->name));
+	HASH_FIND(hh, m->calls, &probe.key, sizeof(probe.key), i);
+	if (i || HASH_COUNT(m->calls) >= CALL_NAMES_MAX)
+		return i;
+	i = new_zeroed(1, sizeof(*i));
+	i->key = probe.key;
+	i->sum.kind = c->kind;
+	HASH_ADD(hh, m->calls, key, sizeof(i->key), i);
+	return i;
+}
+
+static void add_up(struct model *m, const struct call *c)
+{
+	struct call_index *i = sum_of(m, c);
+	u64 ns = session_ns(&m->s, c->end) - session_ns(&m->s, c->begin);
+
+	if (!i) {
+		m->s.losses.texts++;
+		return;
+	}
+	i->sum.calls++;
+	i->sum.errors += c->error != 0;
+	i->sum.total_ns += ns;
+	if (ns > i->sum.max_ns)
+		i->sum.max_ns = ns;
+}
+
+void call_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
+{
+	const struct rec_call *r = EVENT_BODY(e, call);
+	struct call c = {
+		.kind = r->kind <= CALL_MEMORY ? (u32)r->kind : CALL_OTHER, .name = name_text(m, p, r->name),
+		.begin = r->begin, .end = e->ticks, .work = r->work, .works = r->work ? r->works : 0, .error = (i64)r->error,
+		.args = { e->text, e->text_len },
+	};
+
+	if (!c.name)
+		c.name = "call";
+	if (c.begin < p->p.born)
+		c.begin = p->p.born;
+	if (c.begin > c.end)
+		c.begin = c.end;
+	if (c.works > UINT64_MAX - c.work)
+		c.works = UINT64_MAX - c.work;
+	c.node = node_of(m, p, s, (u32)r->node & NODE_MASK);
+	add_up(m, &c);
+	if (m->listener.call)
+		m->listener.call(m->listener.to, &p->p, live_thread(p, s->tid), &c);
+	if (c.works)
+		works_called(m, p, &c);
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct call_sum *x = a, *y = b;
+
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+void calls_finish(struct model *m)
+{
+	struct call_index *i, *next;
+
+	m->s.call = new_zeroed(HASH_COUNT(m->calls), sizeof(*m->s.call));
+	HASH_ITER(hh, m->calls, i, next) {
+		m->s.call[m->s.calls] = i->sum;
+		m->s.call[m->s.calls++].name = i->key.name;
+	}
+	if (m->s.calls)
+		qsort(m->s.call, m->s.calls, sizeof(*m->s.call), longest_first);
+}
+
+void calls_release(struct model *m)
+{
+	struct call_index *i, *next;
+	struct known_text *t, *next_text;
+
+	HASH_ITER(hh, m->calls, i, next) {
+		HASH_DEL(m->calls, i);
+		free(i);
+	}
+	HASH_ITER(hh, m->call_names, t, next_text) {
+		HASH_DEL(m->call_names, t);
+		free(t);
+	}
+	free(m->s.call);
+}

@@ -1,0 +1,143 @@
+/*
+ * devices.h - devices as session.h shows them: who they are, what ran on them, what lay in their memory.
+ *
+ *   process --- device --- queue          where work is taken from
+ *                     `--- kernel         what ran there, summed up by name
+ *                     `--- heap           bytes
+ *   listener <-- call, work, memory       one by one, as soon as all is known of them; not kept
+ *
+ * A device's stamps are nanoseconds of a clock of its own; times ending in _ns are CLOCK_MONOTONIC like everywhere else.
+ */
+#ifndef DEVICES_H
+#define DEVICES_H
+
+#include <mlprof/wire.h>
+#include <stdbool.h>
+
+struct process;
+
+enum { WORK_KINDS = WORK_OTHER + 1, DONE_NEVER = DONE_FAILED + 1, DONE_KINDS, HEAPS_MAX = 32 };
+
+/* Work of one name, or of one kind. Times are the device's own, of what it timed. */
+struct work_sum {
+	const char *name;
+	u64 calls;                      /* that ended, well or not */
+	u64 unfinished, timed, bytes;
+	u64 total_ns, min_ns, max_ns;
+};
+
+struct device_heap {
+	i64 now, peak;
+	u64 peak_ticks;
+	bool used;
+};
+
+/* How a device's clock was brought to the host's. */
+enum clock_match { MATCH_NONE, MATCH_LINE, MATCH_MONOTONIC, MATCH_BOOTTIME, MATCH_REALTIME };
+
+struct clock_report {
+	enum clock_match match;         /* a known clock, or a line of its own */
+	u64 samples;
+	u64 residual_ns;                /* how far off the times may be */
+	double rate_ppm;                /* of the last line, against the host's clock */
+	u64 moved, max_moved_ns;        /* work that was put inside of what the host saw of it */
+};
+
+struct device {
+	u32 index;                      /* in process.device */
+	u32 process;
+	u64 id;
+	u32 flags, clock;               /* DEVICE_*, DEVICE_CLOCK_* */
+	u32 number;                     /* among those of the same API in its process */
+	char *api, *name, *driver, *label;
+	char *title;                    /* "OpenCL 0: name" */
+	bool known;                     /* false: used, but never told of */
+
+	u32 pool;                       /* of the process: what its memory is booked in */
+	u32 heaps;                      /* 1 + the highest index used */
+	struct device_heap heap[HEAPS_MAX];
+	u64 allocs, frees;              /* of memory that is its own */
+	u64 objects;                    /* that lie in other memory */
+
+	struct work_sum *kernel;        /* by name, longest first once the session has ended */
+	u32 kernels;
+	struct work_sum kind[WORK_KINDS];
+	u64 done[DONE_KINDS];           /* works by how they ended */
+	u64 busy_ns;                    /* at least one piece of work was running */
+	struct clock_report match;
+	u32 queues;
+};
+
+struct queue {
+	u64 id;
+	struct device *device;
+	u32 number;                     /* in its device */
+	u32 flags;
+	char *name;                     /* "queue 0"; what the program called it follows */
+	bool known;
+	u64 last_ns;                    /* end of the work that ended last */
+	void *tracks;                   /* for writers */
+};
+
+/* ---- told to the listener ------------------------------------------------------------- */
+
+/* "key=value" texts, each ended by NUL. */
+struct arg_text {
+	const char *at;
+	u32 length;
+};
+
+/* A call into an API. */
+struct call {
+	u32 kind;                       /* CALL_* */
+	const char *name;
+	u64 begin, end;                 /* ticks */
+	u32 node;
+	u64 work, works;                /* what it caused */
+	i64 error;
+	struct arg_text args;
+};
+
+/* A piece of device work, all over or left unfinished. */
+struct work {
+	u64 id;
+	struct queue *queue;
+	u32 kind;                       /* WORK_* */
+	u32 done;                       /* DONE_* */
+	const char *name;
+	u32 node;                       /* where it was recorded, if that is not where it was submitted */
+	u64 bytes, x, y, z, local;
+	u64 queued, submitted, start, end;      /* the device's stamps, 0: it has none */
+	u64 handed, seen;               /* ticks: when it was handed over, when its end was noticed */
+	u64 call_begin, call_end;       /* ticks, 0: its call is not known */
+	u64 start_ns, end_ns;
+	struct arg_text args;
+};
+
+/* Something that lies inside of an allocation. */
+struct bound {
+	const char *what, *label;
+	u64 offset, length;
+};
+
+/* Device memory, from its birth to its end. */
+struct device_memory {
+	u64 id, parent;
+	struct device *device;
+	u32 heap, flags, node, tid;
+	u64 bytes, offset, length;
+	u64 born, died;                 /* ticks; died 0: alive when its process ended */
+	const char *what, *label;       /* label NULL: it has none */
+	struct arg_text args;
+	const struct bound *bound;      /* told at its end: what lay in it, the first ones */
+	u32 bounds;
+	u64 bound_count;
+	u64 track;                      /* for writers */
+};
+
+static inline bool device_counts(const struct device *d)
+{
+	return !(d->flags & DEVICE_HOST_MEMORY);
+}
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * summary_text_devices.c - devices, kernels and waits for people.
+ *
+ *   Devices    memory at its peak, time busy, how far its times may be off
+ *   Kernels    the longest, by name
+ *   Waits      how long the host was blocked on devices
+ */
+#include "summary_text.h"
+
+#include <stdlib.h>
+
+enum { DEVICES_MAX = 8, KERNELS_MAX = 10, WAITS_MAX = 3 };
+
+/* ---- devices ----------------------------------------------------------------------- */
+
+static u64 works(const struct device *d)
+{
+	u64 all = 0;
+
+	for (u32 i = 0; i < DONE_KINDS; i++)
+		all += d->done[i];
+	return all;
+}
+
+static void clock_note(struct text *t, const struct device *d)
+{
+	if (!d->done[DONE_TIMED])
+		return;
+	if (d->match.match == MATCH_NONE)
+		buf_text(&t->b, "  (its clock is not known to the host's)");
+	else
+		buf_print(&t->b, "  (times within %s)", units_time(d->match.residual_ns));
+}
+
+static void device_row(struct text *t, const struct device *d)
+{
+	const struct process *p = t->s->process[d->process];
+	const struct pool *pool = d->heaps ? &p->pools.at[d->pool] : NULL;
+
+	buf_print(&t->b, "%*s %11s %12s %10s %10s %10s  ", FIRST_COLUMN, units_bytes(pool ? pool->peak : 0),
+		  units_time(summary_duration_ns(t->s, t->s->start, pool ? pool->peak_ticks : t->s->start)),
+		  units_bytes(pool ? pool->now : 0), units_time(d->busy_ns), units_count(d->kind[WORK_KERNEL].calls), units_count(works(d)));
+	text_safe(&t->b, d->title);
+	clock_note(t, d);
+	buf_char(&t->b, '\n');
+}
+
+static void devices(struct text *t)
+{
+	u32 rows = 0;
+
+	text_table(t, "Devices", "peak", "          at      at exit       busy    kernels       work  name");
+	for (u32 i = 0; i < t->s->processes; i++)
+		for (u32 k = 0; k < t->s->process[i]->devices; k++, rows++)
+			if (rows < DEVICES_MAX)
+				device_row(t, t->s->process[i]->device[k]);
+	if (rows > DEVICES_MAX)
+		buf_print(&t->b, "                 ... and %u more\n", rows - DEVICES_MAX);
+	buf_char(&t->b, '\n');
+}
+
+/* ---- kernels ----------------------------------------------------------------------- */
+
+struct kernel_row {
+	const struct device *device;
+	const struct work_sum *sum;
+};
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct kernel_row *x = a, *y = b;
+
+	if (x->sum->total_ns != y->sum->total_ns)
+		return x->sum->total_ns > y->sum->total_ns ? -1 : 1;
+	return x->sum->calls > y->sum->calls ? -1 : x->sum->calls < y->sum->calls;
+}
+
+/* A device's own list is sorted: no more than its first ones can be among the longest of all. */
+static u32 collect(const struct session *s, struct kernel_row *row)
+{
+	u32 rows = 0;
+
+	for (u32 i = 0; i < s->processes; i++)
+		for (u32 k = 0; k < s->process[i]->devices; k++) {
+			const struct device *d = s->process[i]->device[k];
+
+			for (u32 n = 0; n < d->kernels && n < KERNELS_MAX; n++)
+				row[rows++] = (struct kernel_row){ d, &d->kernel[n] };
+		}
+	return rows;
+}
+
+static void kernel_row(struct text *t, const struct kernel_row *r)
+{
+	const struct work_sum *k = r->sum;
+
+	buf_print(&t->b, "%*s %8s %10s %10s %10s %10s  ", FIRST_COLUMN, units_time(k->total_ns),
+		  units_percent(k->total_ns, r->device->busy_ns), units_count(k->calls), units_time(k->timed ? k->total_ns / k->timed : 0),
+		  units_time(k->min_ns), units_time(k->max_ns));
+	text_safe(&t->b, k->name);
+	buf_text(&t->b, "  on ");
+	text_safe(&t->b, r->device->title);
+	if (k->timed < k->calls)
+		buf_print(&t->b, "  (%s without times)", units_count(k->calls - k->timed));
+	if (k->unfinished)
+		buf_print(&t->b, "  (%s unfinished)", units_count(k->unfinished));
+	buf_char(&t->b, '\n');
+}
+
+static u32 count_devices(const struct session *s, u64 *kernels)
+{
+	u32 devices = 0;
+
+	*kernels = 0;
+	for (u32 i = 0; i < s->processes; i++)
+		for (u32 k = 0; k < s->process[i]->devices; k++, devices++)
+			*kernels += s->process[i]->device[k]->kernels;
+	return devices;
+}
+
+static void kernels(struct text *t)
+{
+	u64 all;
+	u32 devices = count_devices(t->s, &all);
+	struct kernel_row *row = calloc((size_t)devices * KERNELS_MAX + 1, sizeof(*row));
+	u32 rows = row ? collect(t->s, row) : 0, shown = rows < KERNELS_MAX ? rows : KERNELS_MAX;
+
+	if (rows) {
+		qsort(row, rows, sizeof(*row), longest_first);
+		text_table(t, "Kernels", "total", "   % busy      calls    average   shortest    longest  name");
+		for (u32 i = 0; i < shown; i++)
+			kernel_row(t, &row[i]);
+		if (all > shown)
+			buf_print(&t->b, "                 ... and %llu more\n", (unsigned long long)all - shown);
+		buf_char(&t->b, '\n');
+	}
+	free(row);
+}
+
+void text_devices(struct text *t)
+{
+	if (!summary_has_devices(t->s))
+		return;
+	devices(t);
+	kernels(t);
+}
+
+/* ---- waits ------------------------------------------------------------------------- */
+
+void text_waits(struct text *t)
+{
+	struct summary_waits all = summary_waits(t->s);
+	u32 shown = 0;
+
+	if (!all.calls)
+		return;
+	text_heading(t, "Waits");
+	buf_print(&t->b, "host blocked on device %s in %s calls:", units_time(all.total_ns), units_count(all.calls));
+	for (u32 i = 0; i < t->s->calls && shown < WAITS_MAX; i++) {
+		const struct call_sum *c = &t->s->call[i];
+
+		if (c->kind != CALL_WAIT)
+			continue;
+		buf_text(&t->b, shown++ ? ", " : " ");
+		text_safe(&t->b, c->name);
+		buf_print(&t->b, " %s (%s)", units_time(c->total_ns), units_count(c->calls));
+	}
+	buf_char(&t->b, '\n');
+}

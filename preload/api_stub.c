@@ -1,2 +1,0 @@
-#include "bind.h"
-const struct entry vulkan_entries[] = { { 0 } };

@@ -1,0 +1,308 @@
+/*
+ * vk.h - Vulkan: what its files share.
+ *
+ *   api_vulkan.c    names -> wrappers; vkGet*ProcAddr
+ *   vk_objects.c    instances, devices, queues: what is known of them, by handle
+ *   vk_create.c     vkCreateDevice, with what timing needs switched on
+ *   vk_record.c     command buffers: what is recorded in them, with stamps around it
+ *   vk_stamps.c     query pools of a command buffer; their results are copied on the device
+ *   vk_submit.c     submits: our copies are appended to the program's own, and a mark that tells when they are done
+ *   vk_ring.c       where the copies go
+ *   vk_wait.c       waits and polls
+ *   vk_drain.c      what is done is told; nobody ever waits for it
+ *   vk_clock.c      the device's clock
+ *   vk_pipeline.c   pipelines: names and local sizes (vk_spirv.c)
+ *   vk_memory.c     memory, and what is bound in it
+ *   vk_name.c       names and labels that the program gives
+ *
+ * Objects are found by handle, never by what a handle points to: without a loader that is the driver's own. A handle that
+ * is not known (made before us, or past us) is passed on unrecorded.
+ */
+#ifndef VK_H
+#define VK_H
+
+#include "device.h"
+#include "handles.h"
+#include <vulkan/vulkan.h>
+
+/* Functions of a device that have wrappers ... */
+#define VK_WRAPPED(X)                                                                                                   \
+	X(vkDestroyDevice) X(vkGetDeviceQueue) X(vkGetDeviceQueue2)                                                     \
+	X(vkQueueSubmit) X(vkQueueSubmit2) X(vkQueueBindSparse) X(vkQueuePresentKHR)                                    \
+	X(vkQueueWaitIdle) X(vkDeviceWaitIdle) X(vkWaitForFences) X(vkGetFenceStatus)                                   \
+	X(vkWaitSemaphores) X(vkGetSemaphoreCounterValue)                                                               \
+	X(vkCreateCommandPool) X(vkDestroyCommandPool) X(vkResetCommandPool)                                            \
+	X(vkAllocateCommandBuffers) X(vkFreeCommandBuffers)                                                             \
+	X(vkBeginCommandBuffer) X(vkResetCommandBuffer)                                                                 \
+	X(vkCmdBindPipeline) X(vkCmdDispatch) X(vkCmdDispatchIndirect) X(vkCmdDispatchBase)                             \
+	X(vkCmdCopyBuffer) X(vkCmdCopyBuffer2) X(vkCmdFillBuffer) X(vkCmdUpdateBuffer)                                  \
+	X(vkCmdCopyImage) X(vkCmdCopyImage2) X(vkCmdBlitImage) X(vkCmdBlitImage2)                                       \
+	X(vkCmdResolveImage) X(vkCmdResolveImage2) X(vkCmdCopyBufferToImage) X(vkCmdCopyBufferToImage2)                 \
+	X(vkCmdCopyImageToBuffer) X(vkCmdCopyImageToBuffer2) X(vkCmdClearColorImage) X(vkCmdClearDepthStencilImage)     \
+	X(vkCmdExecuteCommands) X(vkCmdBeginRenderPass) X(vkCmdBeginRenderPass2) X(vkCmdBeginRendering)                 \
+	X(vkCmdBeginDebugUtilsLabelEXT) X(vkCmdEndDebugUtilsLabelEXT) X(vkCmdDebugMarkerBeginEXT) X(vkCmdDebugMarkerEndEXT) \
+	X(vkQueueBeginDebugUtilsLabelEXT) X(vkQueueEndDebugUtilsLabelEXT)                                               \
+	X(vkSetDebugUtilsObjectNameEXT) X(vkDebugMarkerSetObjectNameEXT)                                                \
+	X(vkCreateShaderModule) X(vkDestroyShaderModule)                                                                \
+	X(vkCreateComputePipelines) X(vkCreateGraphicsPipelines) X(vkDestroyPipeline)                                   \
+	X(vkAllocateMemory) X(vkFreeMemory) X(vkMapMemory) X(vkUnmapMemory)                                             \
+	X(vkCreateBuffer) X(vkDestroyBuffer) X(vkCreateImage) X(vkDestroyImage)                                         \
+	X(vkBindBufferMemory) X(vkBindBufferMemory2) X(vkBindImageMemory) X(vkBindImageMemory2)
+
+/* ... those that our own work needs ... */
+#define VK_USED(X)                                                                                                      \
+	X(vkCreateQueryPool) X(vkDestroyQueryPool) X(vkCmdResetQueryPool) X(vkCmdWriteTimestamp)                        \
+	X(vkCmdCopyQueryPoolResults) X(vkCmdPipelineBarrier) X(vkEndCommandBuffer)                                      \
+	X(vkCreateSemaphore) X(vkDestroySemaphore) X(vkCreateFence) X(vkDestroyFence) X(vkResetFences)                  \
+	X(vkGetBufferMemoryRequirements) X(vkGetImageMemoryRequirements) X(vkGetCalibratedTimestampsEXT)
+
+/* ... and other names of the same. */
+#define VK_ALIASES(X)                                                                                                   \
+	X(vkQueueSubmit2, vkQueueSubmit2KHR) X(vkWaitSemaphores, vkWaitSemaphoresKHR)                                   \
+	X(vkGetSemaphoreCounterValue, vkGetSemaphoreCounterValueKHR) X(vkCmdDispatchBase, vkCmdDispatchBaseKHR)         \
+	X(vkCmdCopyBuffer2, vkCmdCopyBuffer2KHR) X(vkCmdCopyImage2, vkCmdCopyImage2KHR)                                 \
+	X(vkCmdBlitImage2, vkCmdBlitImage2KHR) X(vkCmdResolveImage2, vkCmdResolveImage2KHR)                             \
+	X(vkCmdCopyBufferToImage2, vkCmdCopyBufferToImage2KHR) X(vkCmdCopyImageToBuffer2, vkCmdCopyImageToBuffer2KHR)   \
+	X(vkCmdBeginRenderPass2, vkCmdBeginRenderPass2KHR) X(vkCmdBeginRendering, vkCmdBeginRenderingKHR)               \
+	X(vkBindBufferMemory2, vkBindBufferMemory2KHR) X(vkBindImageMemory2, vkBindImageMemory2KHR)
+
+/* Functions of the instance that have wrappers; and those that we use. */
+#define VK_INSTANCE_WRAPPED(X)                                                                                          \
+	X(vkDestroyInstance) X(vkEnumeratePhysicalDevices) X(vkEnumeratePhysicalDeviceGroups) X(vkCreateDevice)
+#define VK_INSTANCE_USED(X)                                                                                             \
+	X(vkGetDeviceProcAddr) X(vkGetPhysicalDeviceProperties) X(vkGetPhysicalDeviceQueueFamilyProperties)             \
+	X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceFeatures2) X(vkGetPhysicalDeviceProperties2)        \
+	X(vkEnumerateDeviceExtensionProperties) X(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)
+
+#define VK_MEMBER(name) PFN_##name name;
+struct vk_functions { VK_WRAPPED(VK_MEMBER) VK_USED(VK_MEMBER) };
+struct vk_instance_functions { VK_INSTANCE_WRAPPED(VK_MEMBER) VK_INSTANCE_USED(VK_MEMBER) };
+
+/* For handles that are not known: what the program was last given by dlsym, its GOT or a ProcAddr. */
+extern struct vk_functions vk_real;
+extern struct vk_instance_functions vk_real_instance;
+extern PFN_vkCreateInstance vk_real_create_instance;
+
+#define VK_WRAPPER(name) __typeof__(*(PFN_##name)0) w_##name;
+VK_WRAPPED(VK_WRAPPER)
+VK_INSTANCE_WRAPPED(VK_WRAPPER)
+__typeof__(vkCreateInstance) w_vkCreateInstance;
+
+/* ---- instances and devices: vk_objects.c ------------------------------------------------ */
+
+enum { VK_FAMILIES = 16 };
+
+struct vk_instance {
+	VkInstance handle;
+	PFN_vkGetInstanceProcAddr get;
+	struct vk_instance_functions fn;
+	u32 version;                    /* that the program asked for */
+	bool properties2;               /* VK_KHR_get_physical_device_properties2 is there, or core */
+};
+
+struct vk_family { VkQueueFlags flags; u32 bits; };     /* bits: of its stamps; 0: it has none */
+
+struct vk_device {
+	VkDevice handle;
+	struct vk_functions fn;
+	struct vk_instance *instance;
+	VkPhysicalDevice physical;
+	u64 number, salt;
+	u32 version;                    /* the lesser of what the program asked for and what the device has */
+	u32 families;
+	struct vk_family family[VK_FAMILIES];
+	VkPhysicalDeviceMemoryProperties memory;
+	float period;                   /* ns of a device tick */
+	bool timeline;                  /* timeline semaphores are switched on */
+	bool calibrated, monotonic;     /* its clock can be read; together with CLOCK_MONOTONIC */
+	u64 calibrate_next;             /* CLOCK_MONOTONIC ns: not before this */
+	u64 clock_last, clock_long;     /* last stamp, and what it was extended to */
+	u32 lock;                       /* of the lists below; for a few instructions, never around a real call */
+	struct vk_queue *queues;
+	struct vk_pool *pools;
+	struct vk_stamps *spare_stamps; /* query pools of command buffers that are gone */
+};
+
+/* A handle that is not dispatchable means something on its device only. */
+static inline u64 vk_key(const struct vk_device *d, u64 handle) { return handle ? handle ^ d->salt : 0; }
+
+struct vk_device *vk_device_of(VkDevice handle);
+struct vk_queue *vk_queue_of(VkQueue handle);
+struct vk_instance *vk_instance_of(VkInstance handle);
+struct vk_instance *vk_physical_instance(VkPhysicalDevice handle);
+void vk_device_known(struct vk_device *d);
+const void *vk_in_chain(const void *chain, VkStructureType type);
+static inline bool vk_wanted(void) { return guest.state == GUEST_ON; }
+void vk_drain_all(bool last);                   /* at exit */
+
+/* The function for a handle that may be unknown. */
+#define VK_CALL(device, name) ((device) && (device)->fn.name ? (device)->fn.name : vk_real.name)
+
+static inline void vk_call_note(u64 begin, u32 kind, const char *name, VkResult r, const struct args *a, struct caller at)
+{
+	if (begin)
+		call_note(begin, &(struct call){ kind, name_number(name), .error = r < 0 ? r : 0 }, a, at);
+}
+
+/* ---- command buffers: vk_record.c, vk_stamps.c ------------------------------------------- */
+
+struct vk_op {
+	u32 kind;                       /* WORK_* */
+	u32 indirect;                   /* its size is known to the device only */
+	u64 name, site, bytes, x, y, z, local;
+	const char *label;              /* innermost, or NULL; lives as long as the image */
+};
+
+enum { VK_BLOCK_OPS = 31, VK_CHUNKS = 16, VK_CHUNK_FIRST = 32, VK_LABELS = 8 };
+
+struct vk_block { struct vk_block *next; u32 used; struct vk_op op[VK_BLOCK_OPS]; };
+
+/* Other command buffers' work in this one: the results of that execution are copied to a range of a buffer. */
+struct vk_child {
+	struct vk_child *next;
+	struct vk_recording *recording;
+	VkBuffer buffer;                /* NULL: untimed */
+	u64 offset;
+};
+
+/* What one vkBegin/EndCommandBuffer recorded. Submits hold it, so it stays when the command buffer is recorded anew. */
+struct vk_recording {
+	u32 references;
+	u32 ops;
+	u32 stamped;                    /* all its ops have stamps */
+	u32 other;                      /* holds work that is not among them: draws */
+	u32 total;                      /* ops with those of its children */
+	struct vk_block *first, *last;
+	struct vk_child *children, **children_end;
+	struct vk_queue *queue;         /* last one that it was submitted to, and the mark of that submit */
+	u64 mark;
+};
+
+struct vk_stamps { struct vk_stamps *next; VkQueryPool pool; u32 ops; };        /* two queries an op */
+struct vk_range { struct vk_range *next; VkBuffer buffer; VkDeviceMemory memory; u64 bytes, used; };
+
+struct vk_command_buffer {
+	VkCommandBuffer handle;
+	struct vk_device *device;
+	struct vk_pool *pool;
+	struct vk_command_buffer *next, *before;        /* of its pool */
+	bool secondary;
+	struct vk_recording *recording;
+	struct vk_pipeline *pipeline;   /* compute */
+	struct vk_stamps *stamps[VK_CHUNKS];            /* chunk i: VK_CHUNK_FIRST << i ops */
+	struct vk_range *ranges;
+	u32 labels;
+	const char *label[VK_LABELS];
+};
+
+struct vk_pool {
+	VkCommandPool handle;
+	struct vk_device *device;
+	struct vk_pool *next, *before;
+	u32 family;
+	bool stamps;                    /* can be timed */
+	struct vk_command_buffer *buffers;
+};
+
+struct vk_command_buffer *vk_command_buffer_of(VkCommandBuffer handle);
+void vk_recording_drop(struct vk_recording *r);
+void vk_pools_release(struct vk_device *d);
+
+bool vk_stamps_for(struct vk_command_buffer *c, u32 op, VkQueryPool *pool, u32 *query);
+bool vk_stamps_keep(struct vk_command_buffer *c, struct vk_command_buffer *secondary, struct vk_child *child);
+void vk_stamps_release(struct vk_command_buffer *c);
+void vk_stamps_free(struct vk_device *d);
+void vk_stamps_copy(struct vk_command_buffer *from, VkCommandBuffer in, VkBuffer to, u64 offset);
+
+/* Where results go: buffers that the host can read. */
+bool vk_buffer_make(struct vk_device *d, u64 bytes, bool host, VkBuffer *buffer, VkDeviceMemory *memory, void **at);
+void vk_buffer_free(struct vk_device *d, VkBuffer buffer, VkDeviceMemory memory);
+
+/* ---- queues: vk_submit.c, vk_ring.c, vk_drain.c ------------------------------------------- */
+
+/* Our own command buffers of one batch: `pre` runs before the program's, `post` after them. */
+struct vk_slot {
+	struct vk_slot *next;
+	VkCommandBuffer pre, post;
+	VkQueryPool pool;               /* two stamps around the batch, if it is timed as a whole */
+};
+
+/* One command buffer of a submit, or a batch as a whole. */
+struct vk_part {
+	struct vk_part *next;
+	struct vk_recording *recording; /* NULL: the batch as a whole */
+	const u64 *stamps;              /* NULL: has none */
+	struct vk_slot *slot;           /* its own, if its stamps must be taken early */
+	bool early;
+	u64 work;                       /* number of its first op */
+};
+
+struct vk_arena { struct vk_arena *next; VkBuffer buffer; VkDeviceMemory memory; u64 *at; u64 words, head, tail; };
+
+struct vk_submit {
+	struct vk_submit *next;
+	u64 mark;                       /* done when the semaphore has got this far */
+	VkFence fence;                  /* instead of it */
+	u64 begin;                      /* ticks */
+	struct vk_arena *arena;         /* is free up to arena_end then */
+	u64 arena_end;
+	struct vk_part *parts, **parts_end;
+	struct vk_slot *slots;
+};
+
+enum { VK_FENCES = 64 };
+
+struct vk_queue {
+	VkQueue handle;
+	struct vk_device *device;
+	struct vk_queue *next;
+	u64 number;
+	u32 family;
+	bool stamps;                    /* can be timed */
+	bool ready, broken;             /* our own objects are there; could not be made */
+	VkCommandPool pool;
+	VkSemaphore semaphore;
+	u64 mark, done;                 /* of the last submit; of the last that was seen to be done */
+	u32 lock;                       /* of `pending`, `slots` and `fence`; for a few instructions */
+	u32 draining;
+	struct vk_submit *pending, **pending_end;
+	struct vk_slot *slots;          /* free */
+	struct vk_arena *arenas;        /* the first is in use */
+	VkFence fence[VK_FENCES];       /* free */
+	u32 fences;
+	u64 observed;                   /* ticks: end of the last work that nobody timed */
+	u32 labels;
+	const char *label[VK_LABELS];
+};
+
+bool vk_ring_start(struct vk_queue *q);                 /* once; false: there is no way to tell when a submit is done */
+struct vk_slot *vk_ring_slot(struct vk_queue *q, bool whole);
+void vk_ring_put_slots(struct vk_queue *q, struct vk_slot *list);
+u64 *vk_ring_take(struct vk_queue *q, u64 words);       /* in q->arenas, up to its new head */
+VkFence vk_ring_fence(struct vk_queue *q);
+void vk_ring_put_fence(struct vk_queue *q, VkFence fence);
+void vk_ring_release(struct vk_queue *q);
+
+void vk_drain(struct vk_device *d, u64 now);            /* now: what is found done is taken to have ended then, if nobody timed it */
+void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status, u64 now);      /* tells its work's end and takes it apart */
+struct vk_submit *vk_submit_new(u64 begin);
+struct vk_part *vk_submit_part(struct vk_submit *s, struct vk_recording *r);
+
+/* ---- clock: vk_clock.c -------------------------------------------------------------------- */
+
+void vk_clock_read(struct vk_device *d, bool now);      /* unless that was done a moment ago */
+u64 vk_clock_ns(struct vk_device *d, u32 bits, u64 stamp);
+void vk_clock_bound(struct vk_device *d, u64 before, u64 after, u64 ns);
+
+/* ---- pipelines, memory, names -------------------------------------------------------------- */
+
+struct vk_pipeline { u64 name; u64 local; };
+struct vk_pipeline *vk_pipeline_of(struct vk_device *d, VkPipeline handle);
+void vk_pipeline_named(struct vk_device *d, VkPipeline handle, const char *name);
+void vk_module_named(struct vk_device *d, VkShaderModule handle, const char *name);
+u64 vk_memory_id(struct vk_device *d, VkObjectType type, u64 handle, const char *name);        /* of what is being named; 0: it has none yet */
+void vk_object_named(struct vk_device *d, VkObjectType type, u64 handle, const char *name);
+u64 vk_buffer_bytes(struct vk_device *d, VkBuffer buffer);             /* 0: unknown */
+const char *vk_text(const char *text);                                 /* a copy that stays; NULL if there is no room */
+
+#endif

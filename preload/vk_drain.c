@@ -1,0 +1,180 @@
+/*
+ * vk_drain.c - submits that are done: their results are plain memory by now, and are told.
+ *
+ * Nothing here waits. Whoever comes while another thread drains the same queue leaves it at that.
+ */
+#include "vk.h"
+
+static struct pool submit_pool = POOL(struct vk_submit), part_pool = POOL(struct vk_part);
+
+struct vk_submit *vk_submit_new(u64 begin)
+{
+	struct vk_submit *s = pool_get(&submit_pool);
+
+	if (s) {
+		s->begin = begin;
+		s->parts_end = &s->parts;
+	}
+	return s;
+}
+
+struct vk_part *vk_submit_part(struct vk_submit *s, struct vk_recording *r)
+{
+	struct vk_part *p = pool_get(&part_pool);
+
+	if (!p)
+		return NULL;
+	if (r)
+		__atomic_add_fetch(&r->references, 1, __ATOMIC_RELAXED);
+	p->recording = r;
+	*s->parts_end = p;
+	s->parts_end = &p->next;
+	return p;
+}
+
+/* ---- one submit ------------------------------------------------------------------------------------ */
+
+static u64 tell_timed(struct vk_queue *q, u64 work, const u64 *stamp)
+{
+	struct vk_device *d = q->device;
+	u32 bits = d->family[q->family].bits;
+	u64 start = vk_clock_ns(d, bits, stamp[0]), end = vk_clock_ns(d, bits, stamp[1]);
+	bool good = start && end >= start;
+
+	work_done_note(&(struct rec_work_done){ work, good ? DONE_TIMED : DONE_UNTIMED, .start = good ? start : 0, .end = good ? end : 0 });
+	return good ? end : 0;
+}
+
+static void tell_plain(u64 work, u32 status)
+{
+	work_done_note(&(struct rec_work_done){ work, status });
+}
+
+static u64 tell_ops(struct vk_queue *q, u32 ops, u64 work, const u64 *stamps, u32 status)
+{
+	u64 last = 0;
+
+	for (u32 i = 0; i < ops; i++)
+		if (stamps && status == DONE_TIMED)
+			last = tell_timed(q, work + i, stamps + i * 2ull);
+		else
+			tell_plain(work + i, status == DONE_TIMED ? DONE_UNTIMED : status);
+	return last;
+}
+
+/* The stamps of a recording's own ops come first, then those of its children that have any. */
+static u64 tell_recording(struct vk_queue *q, const struct vk_part *p, u32 status)
+{
+	const struct vk_recording *r = p->recording;
+	const u64 *stamps = p->stamps;
+	u64 work = p->work, last = tell_ops(q, r->ops, work, r->stamped ? stamps : NULL, status);
+
+	work += r->ops;
+	if (stamps && r->stamped)
+		stamps += r->ops * 2ull;
+	for (const struct vk_child *c = r->children; c; c = c->next) {
+		bool timed = stamps && c->buffer;
+		u64 end = tell_ops(q, c->recording->ops, work, timed ? stamps : NULL, status);
+
+		last = end > last ? end : last;
+		work += c->recording->ops;
+		if (timed)
+			stamps += c->recording->ops * 2ull;
+	}
+	return last;
+}
+
+/* Nobody timed it: from when it was handed over, or the queue was done with what came before, to now. */
+static void tell_observed(struct vk_queue *q, const struct vk_submit *s, u64 work, u64 now)
+{
+	u64 start = s->begin > q->observed ? s->begin : q->observed;
+
+	work_done_note(&(struct rec_work_done){ work, DONE_OBSERVED, .start = start < now ? start : now, .end = now });
+}
+
+static u64 tell_part(struct vk_queue *q, const struct vk_submit *s, const struct vk_part *p, u32 status, u64 now)
+{
+	if (p->recording)
+		return tell_recording(q, p, status);
+	if (status != DONE_TIMED)
+		tell_plain(p->work, status);
+	else if (p->stamps)
+		return tell_timed(q, p->work, p->stamps);
+	else
+		tell_observed(q, s, p->work, now);
+	return 0;
+}
+
+void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status, u64 now)
+{
+	u64 last = 0;
+
+	for (struct vk_part *p = s->parts, *next; p; p = next) {
+		u64 end = tell_part(q, s, p, status, now);
+
+		next = p->next;
+		last = end > last ? end : last;
+		vk_recording_drop(p->recording);
+		pool_put(&part_pool, p);
+	}
+	if (last)
+		vk_clock_bound(q->device, s->begin, ticks(), last);
+	q->observed = now;
+	if (s->arena)
+		__atomic_store_n(&s->arena->tail, s->arena_end, __ATOMIC_RELEASE);
+	vk_ring_put_slots(q, s->slots);
+	if (s->fence)
+		vk_ring_put_fence(q, s->fence);
+	pool_put(&submit_pool, s);
+}
+
+/* ---- all that is done --------------------------------------------------------------------------------- */
+
+/* DONE_TIMED: the first submit is over; DONE_FAILED: it never will be; DONE_UNTIMED: not yet. */
+static u32 state_of(const struct vk_queue *q, const struct vk_submit *s, u64 reached, VkResult r)
+{
+	if (s->fence)
+		r = q->device->fn.vkGetFenceStatus(q->device->handle, s->fence);
+	else if (r == VK_SUCCESS)
+		r = s->mark <= reached ? VK_SUCCESS : VK_NOT_READY;
+	return r == VK_SUCCESS ? DONE_TIMED : r < 0 ? DONE_FAILED : DONE_UNTIMED;
+}
+
+static void take_first(struct vk_queue *q, struct vk_submit *s)
+{
+	spin_lock(&q->lock);
+	q->pending = s->next;
+	if (!q->pending)
+		q->pending_end = &q->pending;
+	spin_unlock(&q->lock);
+	__atomic_store_n(&q->done, s->mark, __ATOMIC_RELEASE);
+}
+
+static void drain_queue(struct vk_queue *q, u64 now)
+{
+	struct vk_device *d = q->device;
+	VkResult r = VK_SUCCESS;
+	struct vk_submit *s;
+	u64 reached = 0;
+
+	if (!__atomic_load_n(&q->pending, __ATOMIC_ACQUIRE) || __atomic_exchange_n(&q->draining, 1, __ATOMIC_ACQUIRE))
+		return;
+	if (q->semaphore)
+		r = d->fn.vkGetSemaphoreCounterValue(d->handle, q->semaphore, &reached);
+	while ((s = __atomic_load_n(&q->pending, __ATOMIC_ACQUIRE))) {
+		u32 state = state_of(q, s, reached, r);
+
+		if (state == DONE_UNTIMED)
+			break;
+		take_first(q, s);
+		vk_submit_over(q, s, state, now);
+	}
+	__atomic_store_n(&q->draining, 0, __ATOMIC_RELEASE);
+}
+
+void vk_drain(struct vk_device *d, u64 now)
+{
+	for (struct vk_queue *q = __atomic_load_n(&d->queues, __ATOMIC_ACQUIRE); q; q = q->next)
+		drain_queue(q, now);
+	vk_clock_read(d, false);
+}

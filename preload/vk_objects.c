@@ -1,0 +1,369 @@
+/*
+ * vk_objects.c - instances, physical devices, devices and queues, by handle.
+ */
+#include "vk.h"
+#include "elf_image.h"
+#include "hook.h"
+
+static struct handles instances, physicals, devices, queues, numbers;
+static struct pool instance_pool = POOL(struct vk_instance), device_pool = POOL(struct vk_device), queue_pool = POOL(struct vk_queue);
+
+struct vk_instance *vk_instance_of(VkInstance handle) { return handles_find(&instances, (u64)handle); }
+struct vk_instance *vk_physical_instance(VkPhysicalDevice handle) { return handles_find(&physicals, (u64)handle); }
+struct vk_device *vk_device_of(VkDevice handle) { return handles_find(&devices, (u64)handle); }
+struct vk_queue *vk_queue_of(VkQueue handle) { return handles_find(&queues, (u64)handle); }
+
+const void *vk_in_chain(const void *chain, VkStructureType type)
+{
+	for (const VkBaseInStructure *s = chain; s; s = s->pNext)
+		if (s->sType == type)
+			return s;
+	return NULL;
+}
+
+/* ---- instances ---------------------------------------------------------------------------- */
+
+/* The getter that belongs to a vkCreateInstance: the one that its own module exports, be it a loader or a driver. */
+static PFN_vkGetInstanceProcAddr getter_beside(const void *create)
+{
+	struct dl_find_object object;
+	struct elf_image image;
+	void *get = NULL;
+
+	if (_dl_find_object((void *)create, &object) == 0 && elf_open(&image, object.dlfo_link_map)) {
+		get = elf_symbol(&image, "vkGetInstanceProcAddr");
+		if (!get)
+			get = elf_symbol(&image, "vk_icdGetInstanceProcAddr");
+	}
+	return (PFN_vkGetInstanceProcAddr)get;
+}
+
+static void find_instance_functions(struct vk_instance *i)
+{
+#define FIND(name) i->fn.name = (PFN_##name)i->get(i->handle, #name);
+	VK_INSTANCE_WRAPPED(FIND)
+	VK_INSTANCE_USED(FIND)
+#undef FIND
+#define OTHER(name) if (!i->fn.name) i->fn.name = (PFN_##name)i->get(i->handle, #name "KHR");
+	OTHER(vkEnumeratePhysicalDeviceGroups)
+	OTHER(vkGetPhysicalDeviceFeatures2)
+	OTHER(vkGetPhysicalDeviceProperties2)
+#undef OTHER
+}
+
+static bool names_extension(const VkInstanceCreateInfo *info, const char *name)
+{
+	for (u32 k = 0; k < info->enabledExtensionCount; k++)
+		if (text_equal(info->ppEnabledExtensionNames[k], name))
+			return true;
+	return false;
+}
+
+static void instance_known(VkInstance handle, const VkInstanceCreateInfo *info, const void *create)
+{
+	struct vk_instance *i = pool_get(&instance_pool);
+
+	if (!i)
+		return;
+	i->handle = handle;
+	i->get = getter_beside(create);
+	i->version = info->pApplicationInfo && info->pApplicationInfo->apiVersion ? info->pApplicationInfo->apiVersion : VK_API_VERSION_1_0;
+	i->properties2 = i->version >= VK_API_VERSION_1_1 || names_extension(info, VK_KHR_GET_PHYSICAL_DEVICE_PROPERTIES_2_EXTENSION_NAME);
+	if (i->get)
+		find_instance_functions(i);
+	if (!i->get || !i->fn.vkGetDeviceProcAddr || !i->fn.vkCreateDevice || !handles_put(&instances, (u64)handle, i))
+		pool_put(&instance_pool, i);
+}
+
+VkResult w_vkCreateInstance(const VkInstanceCreateInfo *info, const VkAllocationCallbacks *allocator, VkInstance *instance)
+{
+	PFN_vkCreateInstance create = vk_real_create_instance;
+	u64 begin = api_enter();
+	VkResult r = create(info, allocator, instance);
+
+	if (r == VK_SUCCESS && vk_wanted())
+		instance_known(*instance, info, (const void *)create);
+	vk_call_note(begin, CALL_OTHER, "vkCreateInstance", r, NULL, CALLER());
+	api_leave();
+	return r;
+}
+
+static void forget_physical(u64 key, void *value, void *instance)
+{
+	if (value == instance)
+		handles_remove(&physicals, key);
+}
+
+void w_vkDestroyInstance(VkInstance instance, const VkAllocationCallbacks *allocator)
+{
+	struct vk_instance *i = vk_instance_of(instance);
+	PFN_vkDestroyInstance destroy = i ? i->fn.vkDestroyInstance : vk_real_instance.vkDestroyInstance;
+
+	if (i) {
+		handles_each(&physicals, forget_physical, i);
+		handles_remove(&instances, (u64)instance);
+		pool_put(&instance_pool, i);
+	}
+	destroy(instance, allocator);
+}
+
+VkResult w_vkEnumeratePhysicalDevices(VkInstance instance, uint32_t *count, VkPhysicalDevice *list)
+{
+	struct vk_instance *i = vk_instance_of(instance);
+	VkResult r = (i ? i->fn.vkEnumeratePhysicalDevices : vk_real_instance.vkEnumeratePhysicalDevices)(instance, count, list);
+
+	for (u32 k = 0; i && list && r >= 0 && k < *count; k++)
+		handles_put(&physicals, (u64)list[k], i);
+	return r;
+}
+
+VkResult w_vkEnumeratePhysicalDeviceGroups(VkInstance instance, uint32_t *count, VkPhysicalDeviceGroupProperties *list)
+{
+	struct vk_instance *i = vk_instance_of(instance);
+	VkResult r = (i ? i->fn.vkEnumeratePhysicalDeviceGroups : vk_real_instance.vkEnumeratePhysicalDeviceGroups)(instance, count, list);
+
+	for (u32 k = 0; i && list && r >= 0 && k < *count; k++)
+		for (u32 p = 0; p < list[k].physicalDeviceCount; p++)
+			handles_put(&physicals, (u64)list[k].physicalDevices[p], i);
+	return r;
+}
+
+/* ---- devices ------------------------------------------------------------------------------- */
+
+static u64 mix(u64 h, const void *bytes, size_t n)
+{
+	for (const u8 *p = bytes; n; n--, p++)
+		h = (h ^ *p) * 0x100000001b3ull;
+	return h;
+}
+
+static void driver_of(const struct vk_device *d, char *text, size_t size)
+{
+	VkPhysicalDeviceDriverProperties driver = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES };
+	VkPhysicalDeviceProperties2 all = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver };
+
+	*text = 0;
+	if (d->version < VK_API_VERSION_1_2 || !d->instance->fn.vkGetPhysicalDeviceProperties2)
+		return;
+	d->instance->fn.vkGetPhysicalDeviceProperties2(d->physical, &all);
+	text_join(text, size, driver.driverName, " ");
+	text_append(text, size, driver.driverInfo);
+}
+
+/* Tells two devices of one kind apart. */
+static u64 identity(const struct vk_device *d)
+{
+	VkPhysicalDeviceIDProperties id = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES };
+	VkPhysicalDeviceProperties2 all = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id };
+
+	if (d->version < VK_API_VERSION_1_1 || !d->instance->fn.vkGetPhysicalDeviceProperties2)
+		return (u64)d->physical;
+	d->instance->fn.vkGetPhysicalDeviceProperties2(d->physical, &all);
+	return mix(0, id.deviceUUID, VK_UUID_SIZE);
+}
+
+/* A physical device keeps its number however often the program makes instances and devices of it. */
+static void tell_device(struct vk_device *d, const VkPhysicalDeviceProperties *p)
+{
+	bool cpu = p->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+	u64 key = mix(mix(0xcbf29ce484222325ull, p->deviceName, text_length(p->deviceName)), p->pipelineCacheUUID, VK_UUID_SIZE) ^ process_born();
+	char driver[VK_MAX_DRIVER_NAME_SIZE + VK_MAX_DRIVER_INFO_SIZE];
+
+	key ^= identity(d);
+	d->number = (u64)handles_find(&numbers, key);
+	if (d->number)
+		return;
+	d->number = device_number();
+	handles_put(&numbers, key, (void *)d->number);
+	driver_of(d, driver, sizeof driver);
+	device_note(&(struct rec_device){ d->number, cpu ? DEVICE_CPU | DEVICE_HOST_MEMORY : DEVICE_GPU, DEVICE_CLOCK_CALIBRATED }, "Vulkan",
+		    p->deviceName, driver);
+}
+
+static void find_functions(struct vk_device *d)
+{
+	PFN_vkGetDeviceProcAddr get = d->instance->fn.vkGetDeviceProcAddr;
+
+#define FIND(name) d->fn.name = (PFN_##name)get(d->handle, #name);
+	VK_WRAPPED(FIND)
+	VK_USED(FIND)
+#undef FIND
+#define OTHER(name, other) if (!d->fn.name) d->fn.name = (PFN_##name)get(d->handle, #other);
+	VK_ALIASES(OTHER)
+	OTHER(vkGetCalibratedTimestampsEXT, vkGetCalibratedTimestampsKHR)
+#undef OTHER
+}
+
+static void look_at_families(struct vk_device *d)
+{
+	VkQueueFamilyProperties list[VK_FAMILIES];
+
+	d->families = VK_FAMILIES;
+	d->instance->fn.vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &d->families, list);
+	for (u32 i = 0; i < d->families; i++)
+		d->family[i] = (struct vk_family){ list[i].queueFlags, list[i].timestampValidBits };
+}
+
+static int device_pid;                  /* whose devices these are: a child that was forked must not touch them */
+
+/* Not from a handler that a signal brought in the middle of a call: the driver's locks may be held. */
+static void at_exit(int status, void *unused)
+{
+	(void)status, (void)unused;
+	if (!tls.api_depth && device_pid == sys_getpid())
+		vk_drain_all(true);
+}
+
+/* Registered when the driver has been loaded, so that it runs before the driver's own end. */
+static void drain_at_exit(void)
+{
+	static u32 done;
+	u64 guard = tls.guard;
+
+	device_pid = sys_getpid();
+	if (__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
+		return;
+	tls.guard = FRAME();                    /* what libc allocates for it is not the program's */
+	on_exit(at_exit, NULL);
+	tls.guard = guard;
+}
+
+/* handle, instance, physical and what was switched on are set. */
+void vk_device_known(struct vk_device *set)
+{
+	struct vk_device *d = pool_get(&device_pool);
+	VkPhysicalDeviceProperties p;
+
+	if (!d)
+		return;
+	*d = *set;
+	d->instance->fn.vkGetPhysicalDeviceProperties(d->physical, &p);
+	d->instance->fn.vkGetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
+	d->version = p.apiVersion < d->instance->version ? p.apiVersion : d->instance->version;
+	d->period = p.limits.timestampPeriod;
+	find_functions(d);
+	look_at_families(d);
+	tell_device(d, &p);
+	d->salt = (device_number() * 0x9e3779b97f4a7c15ull) << 1;
+	d->calibrated = d->calibrated && d->fn.vkGetCalibratedTimestampsEXT;
+	d->timeline = d->timeline && d->fn.vkGetSemaphoreCounterValue;
+	if (!handles_put(&devices, (u64)d->handle, d)) {
+		pool_put(&device_pool, d);
+		return;
+	}
+	vk_clock_read(d, true);
+	drain_at_exit();
+}
+
+/* What the program left undone is done by now, or it may not destroy the device. */
+static void release(struct vk_device *d)
+{
+	d->fn.vkDeviceWaitIdle(d->handle);
+	vk_drain(d, ticks());
+	vk_clock_read(d, true);
+	for (struct vk_queue *q = d->queues, *next; q; q = next) {
+		next = q->next;
+		vk_ring_release(q);
+		handles_remove(&queues, (u64)q->handle);
+		pool_put(&queue_pool, q);
+	}
+	vk_pools_release(d);
+	vk_stamps_free(d);
+}
+
+void w_vkDestroyDevice(VkDevice device, const VkAllocationCallbacks *allocator)
+{
+	struct vk_device *d = vk_device_of(device);
+	PFN_vkDestroyDevice destroy = VK_CALL(d, vkDestroyDevice);
+	u64 begin = api_enter();
+
+	if (d) {
+		release(d);
+		handles_remove(&devices, (u64)device);
+		pool_put(&device_pool, d);
+	}
+	destroy(device, allocator);
+	vk_call_note(begin, CALL_OTHER, "vkDestroyDevice", 0, NULL, CALLER());
+	api_leave();
+}
+
+/* ---- queues -------------------------------------------------------------------------------- */
+
+static const char *family_word(VkQueueFlags flags)
+{
+	return flags & VK_QUEUE_GRAPHICS_BIT ? "graphics" : flags & VK_QUEUE_COMPUTE_BIT ? "compute" :
+	       flags & VK_QUEUE_TRANSFER_BIT ? "transfer" : "other";
+}
+
+static void tell_queue(const struct vk_queue *q, u32 index)
+{
+	char name[64] = "queue ";
+
+	text_number(name, sizeof name, q->family, 10);
+	text_append(name, sizeof name, "/");
+	text_number(name, sizeof name, index, 10);
+	text_append(name, sizeof name, " (");
+	text_append(name, sizeof name, family_word(q->device->family[q->family].flags));
+	text_append(name, sizeof name, ")");
+	queue_note(&(struct rec_queue){ q->number, q->device->number, q->stamps ? 0 : QUEUE_UNTIMED }, name);
+}
+
+static void queue_known(struct vk_device *d, VkQueue handle, u32 family, u32 index, bool protect)
+{
+	struct vk_queue *q;
+
+	if (!handle || family >= d->families || handles_find(&queues, (u64)handle))
+		return;
+	q = pool_get(&queue_pool);
+	if (!q)
+		return;
+	q->handle = handle;
+	q->device = d;
+	q->family = family;
+	q->number = device_number();
+	q->stamps = !protect && d->family[family].bits && d->family[family].flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT) &&
+		    guest.control->device_time != DEVICE_TIME_OFF;
+	q->pending_end = &q->pending;
+	tell_queue(q, index);
+	spin_lock(&d->lock);
+	q->next = d->queues;
+	d->queues = q;
+	spin_unlock(&d->lock);
+	handles_put(&queues, (u64)handle, q);
+}
+
+void w_vkGetDeviceQueue(VkDevice device, uint32_t family, uint32_t index, VkQueue *queue)
+{
+	struct vk_device *d = vk_device_of(device);
+
+	VK_CALL(d, vkGetDeviceQueue)(device, family, index, queue);
+	if (d)
+		queue_known(d, *queue, family, index, false);
+}
+
+void w_vkGetDeviceQueue2(VkDevice device, const VkDeviceQueueInfo2 *info, VkQueue *queue)
+{
+	struct vk_device *d = vk_device_of(device);
+
+	VK_CALL(d, vkGetDeviceQueue2)(device, info, queue);
+	if (d)
+		queue_known(d, *queue, info->queueFamilyIndex, info->queueIndex, info->flags & VK_DEVICE_QUEUE_CREATE_PROTECTED_BIT);
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+static void drain_one(u64 key, void *value, void *last)
+{
+	struct vk_device *d = value;
+
+	(void)key;
+	vk_drain(d, ticks());
+	if (last)
+		vk_clock_read(d, true);
+}
+
+void vk_drain_all(bool last)
+{
+	if (vk_wanted())
+		handles_each(&devices, drain_one, last ? &devices : NULL);
+}

@@ -1,0 +1,505 @@
+/*
+ * vk_record.c - command buffers, and the commands in them that make work.
+ *
+ *   vkBeginCommandBuffer     a new recording begins; the one before lives on in the submits that hold it
+ *   vkCmdDispatch ...        an op of the recording: stamp, command, stamp
+ *   vkCmdExecuteCommands     ops of another recording
+ *
+ * All these commands lie outside of render passes, so the stamps' queries may be reset at the same place. Calls that
+ * concern one command buffer or its pool never run at the same time: the program sees to that.
+ */
+#include "vk.h"
+
+static struct handles pools, buffers;
+static struct pool pool_pool = POOL(struct vk_pool), buffer_pool = POOL(struct vk_command_buffer);
+static struct pool recording_pool = POOL(struct vk_recording), block_pool = POOL(struct vk_block), child_pool = POOL(struct vk_child);
+
+struct vk_command_buffer *vk_command_buffer_of(VkCommandBuffer handle) { return handles_find(&buffers, (u64)handle); }
+
+/* ---- recordings ----------------------------------------------------------------------------- */
+
+void vk_recording_drop(struct vk_recording *r)
+{
+	if (!r || __atomic_sub_fetch(&r->references, 1, __ATOMIC_ACQ_REL))
+		return;
+	for (struct vk_block *b = r->first, *next; b; b = next) {
+		next = b->next;
+		pool_put(&block_pool, b);
+	}
+	for (struct vk_child *c = r->children, *next; c; c = next) {
+		next = c->next;
+		vk_recording_drop(c->recording);
+		pool_put(&child_pool, c);
+	}
+	pool_put(&recording_pool, r);
+}
+
+static void recording_end(struct vk_command_buffer *c)
+{
+	vk_recording_drop(c->recording);
+	c->recording = NULL;
+	c->pipeline = NULL;
+	c->labels = 0;
+	for (struct vk_range *r = c->ranges; r; r = r->next)
+		r->used = 0;
+}
+
+static void recording_begin(struct vk_command_buffer *c)
+{
+	recording_end(c);
+	if (!vk_wanted())
+		return;
+	c->recording = pool_get(&recording_pool);
+	if (!c->recording)
+		return;
+	c->recording->references = 1;
+	c->recording->stamped = c->pool->stamps;
+	c->recording->children_end = &c->recording->children;
+}
+
+static struct vk_op *new_op(struct vk_recording *r)
+{
+	struct vk_block *b = r->last;
+
+	if (!b || b->used == VK_BLOCK_OPS) {
+		b = pool_get(&block_pool);
+		if (!b)
+			return NULL;
+		if (r->last)
+			r->last->next = b;
+		else
+			r->first = b;
+		r->last = b;
+	}
+	r->ops++;
+	r->total++;
+	return &b->op[b->used++];
+}
+
+/* ---- ops ------------------------------------------------------------------------------------ */
+
+struct stamp { VkQueryPool pool; u32 query; };          /* pool NULL: not timed */
+
+static struct stamp op_begin(struct vk_command_buffer *c, const struct vk_op *what, struct caller at)
+{
+	struct vk_recording *r = c ? c->recording : NULL;
+	struct vk_op *op = r ? new_op(r) : NULL;
+	struct stamp s = { 0 };
+
+	if (!op)
+		return s;
+	*op = *what;
+	op->site = site_number(at);
+	op->label = c->labels && c->labels <= VK_LABELS ? c->label[c->labels - 1] : NULL;
+	if (!r->stamped)
+		return s;
+	r->stamped = vk_stamps_for(c, r->ops - 1, &s.pool, &s.query);
+	if (r->stamped)
+		c->device->fn.vkCmdWriteTimestamp(c->handle, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, s.pool, s.query);
+	return s;
+}
+
+static void op_end(struct vk_command_buffer *c, struct stamp s)
+{
+	if (s.pool)
+		c->device->fn.vkCmdWriteTimestamp(c->handle, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, s.pool, s.query + 1);
+}
+
+#define DEVICE(c) ((c) ? (c)->device : NULL)
+
+/* The whole of a wrapper: `what` describes the op, given the command buffer c. */
+#define OP(name, buffer, what, ...)                                                                                     \
+	{                                                                                                               \
+		struct vk_command_buffer *c = vk_command_buffer_of(buffer);                                             \
+		struct vk_op op = what;                                                                                 \
+		struct stamp s = op_begin(c, &op, CALLER());                                                            \
+                                                                                                                        \
+		VK_CALL(DEVICE(c), name)(buffer, __VA_ARGS__);                                                          \
+		op_end(c, s);                                                                                           \
+	}
+#define MOVE(command, what, moved) ((struct vk_op){ .kind = what, .name = NAMED(#command), .bytes = moved })
+
+static struct vk_op dispatch(const struct vk_command_buffer *c, u64 x, u64 y, u64 z, bool indirect)
+{
+	const struct vk_pipeline *p = c ? c->pipeline : NULL;
+
+	return (struct vk_op){ .kind = WORK_KERNEL, .name = p ? p->name : NAMED("dispatch"), .x = x, .y = y, .z = z,
+			       .local = p ? p->local : 0, .indirect = indirect };
+}
+
+void w_vkCmdDispatch(VkCommandBuffer b, uint32_t x, uint32_t y, uint32_t z)
+	OP(vkCmdDispatch, b, dispatch(c, x, y, z, false), x, y, z)
+
+void w_vkCmdDispatchIndirect(VkCommandBuffer b, VkBuffer from, VkDeviceSize offset)
+	OP(vkCmdDispatchIndirect, b, dispatch(c, 0, 0, 0, true), from, offset)
+
+void w_vkCmdDispatchBase(VkCommandBuffer b, uint32_t bx, uint32_t by, uint32_t bz, uint32_t x, uint32_t y, uint32_t z)
+	OP(vkCmdDispatchBase, b, dispatch(c, x, y, z, false), bx, by, bz, x, y, z)
+
+static u64 bytes_of_copies(u32 count, const VkBufferCopy *r)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < count; i++)
+		sum += r[i].size;
+	return sum;
+}
+
+static u64 bytes_of_copies2(const VkCopyBufferInfo2 *info)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < info->regionCount; i++)
+		sum += info->pRegions[i].size;
+	return sum;
+}
+
+static u64 bytes_of_fill(const struct vk_command_buffer *c, VkBuffer buffer, u64 offset, u64 size)
+{
+	u64 whole;
+
+	if (size != VK_WHOLE_SIZE)
+		return size;
+	whole = c ? vk_buffer_bytes(c->device, buffer) : 0;
+	return whole > offset ? (whole - offset) & ~3ull : 0;
+}
+
+void w_vkCmdCopyBuffer(VkCommandBuffer b, VkBuffer from, VkBuffer to, uint32_t n, const VkBufferCopy *r)
+	OP(vkCmdCopyBuffer, b, MOVE(vkCmdCopyBuffer, WORK_COPY, bytes_of_copies(n, r)), from, to, n, r)
+
+void w_vkCmdCopyBuffer2(VkCommandBuffer b, const VkCopyBufferInfo2 *i)
+	OP(vkCmdCopyBuffer2, b, MOVE(vkCmdCopyBuffer, WORK_COPY, bytes_of_copies2(i)), i)
+
+void w_vkCmdFillBuffer(VkCommandBuffer b, VkBuffer to, VkDeviceSize offset, VkDeviceSize size, uint32_t data)
+	OP(vkCmdFillBuffer, b, MOVE(vkCmdFillBuffer, WORK_FILL, bytes_of_fill(c, to, offset, size)), to, offset, size, data)
+
+void w_vkCmdUpdateBuffer(VkCommandBuffer b, VkBuffer to, VkDeviceSize offset, VkDeviceSize size, const void *data)
+	OP(vkCmdUpdateBuffer, b, MOVE(vkCmdUpdateBuffer, WORK_WRITE, size), to, offset, size, data)
+
+void w_vkCmdCopyImage(VkCommandBuffer b, VkImage from, VkImageLayout l, VkImage to, VkImageLayout m, uint32_t n, const VkImageCopy *r)
+	OP(vkCmdCopyImage, b, MOVE(vkCmdCopyImage, WORK_COPY, 0), from, l, to, m, n, r)
+
+void w_vkCmdBlitImage(VkCommandBuffer b, VkImage from, VkImageLayout l, VkImage to, VkImageLayout m, uint32_t n, const VkImageBlit *r, VkFilter f)
+	OP(vkCmdBlitImage, b, MOVE(vkCmdBlitImage, WORK_COPY, 0), from, l, to, m, n, r, f)
+
+void w_vkCmdResolveImage(VkCommandBuffer b, VkImage from, VkImageLayout l, VkImage to, VkImageLayout m, uint32_t n, const VkImageResolve *r)
+	OP(vkCmdResolveImage, b, MOVE(vkCmdResolveImage, WORK_COPY, 0), from, l, to, m, n, r)
+
+void w_vkCmdCopyBufferToImage(VkCommandBuffer b, VkBuffer from, VkImage to, VkImageLayout l, uint32_t n, const VkBufferImageCopy *r)
+	OP(vkCmdCopyBufferToImage, b, MOVE(vkCmdCopyBufferToImage, WORK_COPY, 0), from, to, l, n, r)
+
+void w_vkCmdCopyImageToBuffer(VkCommandBuffer b, VkImage from, VkImageLayout l, VkBuffer to, uint32_t n, const VkBufferImageCopy *r)
+	OP(vkCmdCopyImageToBuffer, b, MOVE(vkCmdCopyImageToBuffer, WORK_COPY, 0), from, l, to, n, r)
+
+void w_vkCmdClearColorImage(VkCommandBuffer b, VkImage to, VkImageLayout l, const VkClearColorValue *v, uint32_t n, const VkImageSubresourceRange *r)
+	OP(vkCmdClearColorImage, b, MOVE(vkCmdClearColorImage, WORK_FILL, 0), to, l, v, n, r)
+
+void w_vkCmdClearDepthStencilImage(VkCommandBuffer b, VkImage to, VkImageLayout l, const VkClearDepthStencilValue *v, uint32_t n,
+				   const VkImageSubresourceRange *r)
+	OP(vkCmdClearDepthStencilImage, b, MOVE(vkCmdClearDepthStencilImage, WORK_FILL, 0), to, l, v, n, r)
+
+void w_vkCmdCopyImage2(VkCommandBuffer b, const VkCopyImageInfo2 *i)
+	OP(vkCmdCopyImage2, b, MOVE(vkCmdCopyImage, WORK_COPY, 0), i)
+
+void w_vkCmdBlitImage2(VkCommandBuffer b, const VkBlitImageInfo2 *i)
+	OP(vkCmdBlitImage2, b, MOVE(vkCmdBlitImage, WORK_COPY, 0), i)
+
+void w_vkCmdResolveImage2(VkCommandBuffer b, const VkResolveImageInfo2 *i)
+	OP(vkCmdResolveImage2, b, MOVE(vkCmdResolveImage, WORK_COPY, 0), i)
+
+void w_vkCmdCopyBufferToImage2(VkCommandBuffer b, const VkCopyBufferToImageInfo2 *i)
+	OP(vkCmdCopyBufferToImage2, b, MOVE(vkCmdCopyBufferToImage, WORK_COPY, 0), i)
+
+void w_vkCmdCopyImageToBuffer2(VkCommandBuffer b, const VkCopyImageToBufferInfo2 *i)
+	OP(vkCmdCopyImageToBuffer2, b, MOVE(vkCmdCopyImageToBuffer, WORK_COPY, 0), i)
+
+void w_vkCmdBindPipeline(VkCommandBuffer b, VkPipelineBindPoint point, VkPipeline pipeline)
+{
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
+	if (c && point == VK_PIPELINE_BIND_POINT_COMPUTE)
+		c->pipeline = vk_pipeline_of(c->device, pipeline);
+	VK_CALL(DEVICE(c), vkCmdBindPipeline)(b, point, pipeline);
+}
+
+/* ---- what is not timed piece by piece -------------------------------------------------------- */
+
+static void note_other(struct vk_command_buffer *c)
+{
+	if (c && c->recording)
+		c->recording->other = 1;
+}
+
+void w_vkCmdBeginRenderPass(VkCommandBuffer b, const VkRenderPassBeginInfo *begin, VkSubpassContents contents)
+{
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
+	note_other(c);
+	VK_CALL(DEVICE(c), vkCmdBeginRenderPass)(b, begin, contents);
+}
+
+void w_vkCmdBeginRenderPass2(VkCommandBuffer b, const VkRenderPassBeginInfo *begin, const VkSubpassBeginInfo *subpass)
+{
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
+	note_other(c);
+	VK_CALL(DEVICE(c), vkCmdBeginRenderPass2)(b, begin, subpass);
+}
+
+void w_vkCmdBeginRendering(VkCommandBuffer b, const VkRenderingInfo *info)
+{
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
+	note_other(c);
+	VK_CALL(DEVICE(c), vkCmdBeginRendering)(b, info);
+}
+
+/* ---- secondary command buffers ---------------------------------------------------------------- */
+
+static bool has_stamps(const struct vk_command_buffer *c)
+{
+	return c && c->recording && c->recording->ops && c->recording->stamped;
+}
+
+static bool any_has_stamps(u32 count, const VkCommandBuffer *list)
+{
+	for (u32 i = 0; i < count; i++)
+		if (has_stamps(vk_command_buffer_of(list[i])))
+			return true;
+	return false;
+}
+
+/* `execute`: the secondary has just been executed, and its stamps may be taken before it is executed again. */
+static void add_child(struct vk_command_buffer *c, struct vk_command_buffer *secondary, bool executed)
+{
+	struct vk_recording *r = secondary ? secondary->recording : NULL;
+	struct vk_child *child;
+
+	if (!r)
+		return;
+	c->recording->other |= r->other;
+	child = r->ops ? pool_get(&child_pool) : NULL;
+	if (!child)
+		return;
+	__atomic_add_fetch(&r->references, 1, __ATOMIC_RELAXED);
+	child->recording = r;
+	if (executed && has_stamps(secondary) && c->pool->stamps)
+		vk_stamps_keep(c, secondary, child);
+	c->recording->total += r->ops;
+	*c->recording->children_end = child;
+	c->recording->children_end = &child->next;
+}
+
+void w_vkCmdExecuteCommands(VkCommandBuffer b, uint32_t count, const VkCommandBuffer *list)
+{
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+	PFN_vkCmdExecuteCommands execute = VK_CALL(DEVICE(c), vkCmdExecuteCommands);
+	bool known = c && c->recording, split = known && any_has_stamps(count, list);
+
+	if (!split)
+		execute(b, count, list);
+	for (u32 i = 0; known && i < count; i++) {
+		if (split)
+			execute(b, 1, &list[i]);
+		add_child(c, vk_command_buffer_of(list[i]), split);
+	}
+}
+
+/* ---- labels ------------------------------------------------------------------------------------ */
+
+static void label_begin(struct vk_command_buffer *c, const char *name)
+{
+	if (c && c->labels++ < VK_LABELS)
+		c->label[c->labels - 1] = name ? vk_text(name) : NULL;
+}
+
+static void label_end(struct vk_command_buffer *c)
+{
+	if (c && c->labels)
+		c->labels--;
+}
+
+void w_vkCmdBeginDebugUtilsLabelEXT(VkCommandBuffer b, const VkDebugUtilsLabelEXT *label)
+{
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
+	label_begin(c, label->pLabelName);
+	VK_CALL(DEVICE(c), vkCmdBeginDebugUtilsLabelEXT)(b, label);
+}
+
+void w_vkCmdEndDebugUtilsLabelEXT(VkCommandBuffer b)
+{
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
+	label_end(c);
+	VK_CALL(DEVICE(c), vkCmdEndDebugUtilsLabelEXT)(b);
+}
+
+void w_vkCmdDebugMarkerBeginEXT(VkCommandBuffer b, const VkDebugMarkerMarkerInfoEXT *marker)
+{
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
+	label_begin(c, marker->pMarkerName);
+	VK_CALL(DEVICE(c), vkCmdDebugMarkerBeginEXT)(b, marker);
+}
+
+void w_vkCmdDebugMarkerEndEXT(VkCommandBuffer b)
+{
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
+	label_end(c);
+	VK_CALL(DEVICE(c), vkCmdDebugMarkerEndEXT)(b);
+}
+
+/* ---- pools and command buffers ------------------------------------------------------------------ */
+
+static bool can_stamp(const struct vk_device *d, u32 family, VkCommandPoolCreateFlags flags)
+{
+	return family < d->families && d->family[family].bits && !(flags & VK_COMMAND_POOL_CREATE_PROTECTED_BIT) &&
+	       d->family[family].flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT) && guest.control->device_time == DEVICE_TIME_KERNEL;
+}
+
+VkResult w_vkCreateCommandPool(VkDevice device, const VkCommandPoolCreateInfo *info, const VkAllocationCallbacks *allocator, VkCommandPool *pool)
+{
+	struct vk_device *d = vk_device_of(device);
+	VkResult r = VK_CALL(d, vkCreateCommandPool)(device, info, allocator, pool);
+	struct vk_pool *p = r == VK_SUCCESS && d ? pool_get(&pool_pool) : NULL;
+
+	if (!p)
+		return r;
+	p->handle = *pool;
+	p->device = d;
+	p->family = info->queueFamilyIndex;
+	p->stamps = can_stamp(d, p->family, info->flags);
+	spin_lock(&d->lock);
+	p->next = d->pools;
+	if (p->next)
+		p->next->before = p;
+	d->pools = p;
+	spin_unlock(&d->lock);
+	handles_put(&pools, vk_key(d, (u64)*pool), p);
+	return r;
+}
+
+static void buffer_gone(struct vk_command_buffer *c)
+{
+	handles_remove(&buffers, (u64)c->handle);
+	recording_end(c);
+	vk_stamps_release(c);
+	if (c->before)
+		c->before->next = c->next;
+	else
+		c->pool->buffers = c->next;
+	if (c->next)
+		c->next->before = c->before;
+	pool_put(&buffer_pool, c);
+}
+
+static void pool_gone(struct vk_pool *p)
+{
+	struct vk_device *d = p->device;
+
+	handles_remove(&pools, vk_key(d, (u64)p->handle));
+	while (p->buffers)
+		buffer_gone(p->buffers);
+	spin_lock(&d->lock);
+	if (p->before)
+		p->before->next = p->next;
+	else
+		d->pools = p->next;
+	if (p->next)
+		p->next->before = p->before;
+	spin_unlock(&d->lock);
+	pool_put(&pool_pool, p);
+}
+
+void vk_pools_release(struct vk_device *d)
+{
+	while (d->pools)
+		pool_gone(d->pools);
+}
+
+static struct vk_pool *pool_of(struct vk_device *d, VkCommandPool handle)
+{
+	return d ? handles_find(&pools, vk_key(d, (u64)handle)) : NULL;
+}
+
+void w_vkDestroyCommandPool(VkDevice device, VkCommandPool pool, const VkAllocationCallbacks *allocator)
+{
+	struct vk_device *d = vk_device_of(device);
+	struct vk_pool *p = pool_of(d, pool);
+
+	if (p)
+		pool_gone(p);
+	VK_CALL(d, vkDestroyCommandPool)(device, pool, allocator);
+}
+
+VkResult w_vkResetCommandPool(VkDevice device, VkCommandPool pool, VkCommandPoolResetFlags flags)
+{
+	struct vk_device *d = vk_device_of(device);
+	struct vk_pool *p = pool_of(d, pool);
+
+	for (struct vk_command_buffer *c = p ? p->buffers : NULL; c; c = c->next)
+		recording_end(c);
+	return VK_CALL(d, vkResetCommandPool)(device, pool, flags);
+}
+
+static void buffer_known(struct vk_pool *p, VkCommandBuffer handle, bool secondary)
+{
+	struct vk_command_buffer *c = pool_get(&buffer_pool);
+
+	if (!c)
+		return;
+	c->handle = handle;
+	c->device = p->device;
+	c->pool = p;
+	c->secondary = secondary;
+	c->next = p->buffers;
+	if (c->next)
+		c->next->before = c;
+	p->buffers = c;
+	handles_put(&buffers, (u64)handle, c);
+}
+
+VkResult w_vkAllocateCommandBuffers(VkDevice device, const VkCommandBufferAllocateInfo *info, VkCommandBuffer *list)
+{
+	struct vk_device *d = vk_device_of(device);
+	struct vk_pool *p = pool_of(d, info->commandPool);
+	VkResult r = VK_CALL(d, vkAllocateCommandBuffers)(device, info, list);
+
+	for (u32 i = 0; p && r == VK_SUCCESS && i < info->commandBufferCount; i++)
+		buffer_known(p, list[i], info->level == VK_COMMAND_BUFFER_LEVEL_SECONDARY);
+	return r;
+}
+
+void w_vkFreeCommandBuffers(VkDevice device, VkCommandPool pool, uint32_t count, const VkCommandBuffer *list)
+{
+	struct vk_device *d = vk_device_of(device);
+
+	for (u32 i = 0; i < count; i++) {
+		struct vk_command_buffer *c = vk_command_buffer_of(list[i]);
+
+		if (c)
+			buffer_gone(c);
+	}
+	VK_CALL(d, vkFreeCommandBuffers)(device, pool, count, list);
+}
+
+VkResult w_vkBeginCommandBuffer(VkCommandBuffer b, const VkCommandBufferBeginInfo *info)
+{
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+	VkResult r = VK_CALL(DEVICE(c), vkBeginCommandBuffer)(b, info);
+
+	if (c && r == VK_SUCCESS)
+		recording_begin(c);
+	return r;
+}
+
+VkResult w_vkResetCommandBuffer(VkCommandBuffer b, VkCommandBufferResetFlags flags)
+{
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
+	if (c)
+		recording_end(c);
+	return VK_CALL(DEVICE(c), vkResetCommandBuffer)(b, flags);
+}

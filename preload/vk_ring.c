@@ -1,0 +1,234 @@
+/*
+ * vk_ring.c - what a queue needs for our part of its submits: command buffers, memory for results, a semaphore or fences.
+ *
+ * Things are taken by whoever submits (the program sees to it that only one thread does) and given back by whoever finds
+ * them done. Memory is given back in the order in which it was taken; when it does not suffice, more is made.
+ */
+#include "vk.h"
+
+enum { WORDS_FIRST = 8192 };
+
+static struct pool slot_pool = POOL(struct vk_slot), arena_pool = POOL(struct vk_arena);
+
+/* ---- start and end ------------------------------------------------------------------------------ */
+
+static bool make_semaphore(struct vk_queue *q)
+{
+	VkSemaphoreTypeCreateInfo type = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE };
+	VkSemaphoreCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type };
+
+	return q->device->fn.vkCreateSemaphore(q->device->handle, &info, NULL, &q->semaphore) == VK_SUCCESS;
+}
+
+static bool make_pool(struct vk_queue *q)
+{
+	VkCommandPoolCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, .queueFamilyIndex = q->family,
+		.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT | VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
+	};
+
+	return q->device->fn.vkCreateCommandPool(q->device->handle, &info, NULL, &q->pool) == VK_SUCCESS;
+}
+
+bool vk_ring_start(struct vk_queue *q)
+{
+	if (likely(q->ready))
+		return true;
+	if (q->broken)
+		return false;
+	q->broken = true;
+	if (q->device->timeline && !make_semaphore(q))
+		return false;
+	if (q->stamps && !make_pool(q))
+		q->stamps = false;
+	q->broken = false;
+	return q->ready = true;
+}
+
+static void release_slots(struct vk_queue *q)
+{
+	struct vk_device *d = q->device;
+
+	for (struct vk_slot *s = q->slots, *next; s; s = next) {
+		next = s->next;
+		if (s->pool)
+			d->fn.vkDestroyQueryPool(d->handle, s->pool, NULL);
+		pool_put(&slot_pool, s);
+	}
+	q->slots = NULL;
+}
+
+/* The queue is idle and drained. What a lost device still holds is given up. */
+void vk_ring_release(struct vk_queue *q)
+{
+	struct vk_device *d = q->device;
+
+	if (!q->ready)
+		return;
+	if (q->pool)
+		d->fn.vkDestroyCommandPool(d->handle, q->pool, NULL);
+	release_slots(q);
+	for (struct vk_arena *a = q->arenas, *next; a; a = next) {
+		next = a->next;
+		vk_buffer_free(d, a->buffer, a->memory);
+		pool_put(&arena_pool, a);
+	}
+	if (q->semaphore)
+		d->fn.vkDestroySemaphore(d->handle, q->semaphore, NULL);
+	while (q->fences)
+		d->fn.vkDestroyFence(d->handle, q->fence[--q->fences], NULL);
+}
+
+/* ---- command buffers ------------------------------------------------------------------------------ */
+
+/* The one that runs first is always the same. */
+static bool record_pre(const struct vk_functions *fn, const struct vk_slot *s)
+{
+	VkCommandBufferBeginInfo begin = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
+
+	if (fn->vkBeginCommandBuffer(s->pre, &begin) != VK_SUCCESS)
+		return false;
+	fn->vkCmdResetQueryPool(s->pre, s->pool, 0, 2);
+	fn->vkCmdWriteTimestamp(s->pre, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, s->pool, 0);
+	return fn->vkEndCommandBuffer(s->pre) == VK_SUCCESS;
+}
+
+static bool prepare_whole(struct vk_device *d, struct vk_slot *s)
+{
+	VkQueryPoolCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 2,
+	};
+
+	if (s->pool)
+		return true;
+	if (d->fn.vkCreateQueryPool(d->handle, &info, NULL, &s->pool) != VK_SUCCESS)
+		return false;
+	if (record_pre(&d->fn, s))
+		return true;
+	d->fn.vkDestroyQueryPool(d->handle, s->pool, NULL);
+	s->pool = VK_NULL_HANDLE;
+	return false;
+}
+
+static struct vk_slot *make_slot(struct vk_queue *q)
+{
+	struct vk_device *d = q->device;
+	VkCommandBufferAllocateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = q->pool,
+		.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY, .commandBufferCount = 2,
+	};
+	struct vk_slot *s = pool_get(&slot_pool);
+	VkCommandBuffer both[2];
+
+	if (!s)
+		return NULL;
+	if (d->fn.vkAllocateCommandBuffers(d->handle, &info, both) != VK_SUCCESS) {
+		pool_put(&slot_pool, s);
+		return NULL;
+	}
+	s->pre = both[0];
+	s->post = both[1];
+	return s;
+}
+
+/* whole: the batch is timed as one piece. */
+struct vk_slot *vk_ring_slot(struct vk_queue *q, bool whole)
+{
+	struct vk_slot *s;
+
+	spin_lock(&q->lock);
+	s = q->slots;
+	if (s)
+		q->slots = s->next;
+	spin_unlock(&q->lock);
+	if (!s)
+		s = make_slot(q);
+	if (s)
+		s->next = NULL;
+	if (s && whole && !prepare_whole(q->device, s)) {
+		vk_ring_put_slots(q, s);
+		return NULL;
+	}
+	return s;
+}
+
+void vk_ring_put_slots(struct vk_queue *q, struct vk_slot *list)
+{
+	spin_lock(&q->lock);
+	for (struct vk_slot *next; list; list = next) {
+		next = list->next;
+		list->next = q->slots;
+		q->slots = list;
+	}
+	spin_unlock(&q->lock);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------- */
+
+static u64 *take_from(struct vk_arena *a, u64 words)
+{
+	u64 head = a->head, at = head % a->words;
+
+	if (at + words > a->words)              /* in one piece: the rest is left empty */
+		head += a->words - at;
+	if (head + words - __atomic_load_n(&a->tail, __ATOMIC_ACQUIRE) > a->words)
+		return NULL;
+	a->head = head + words;
+	return a->at + head % a->words;
+}
+
+static bool more(struct vk_queue *q, u64 words)
+{
+	struct vk_arena *a = pool_get(&arena_pool);
+	u64 size = q->arenas ? q->arenas->words * 2 : WORDS_FIRST;
+	void *at = NULL;
+
+	if (!a)
+		return false;
+	a->words = size > words * 2 ? size : words * 2;
+	if (!vk_buffer_make(q->device, a->words * 8, true, &a->buffer, &a->memory, &at)) {
+		pool_put(&arena_pool, a);
+		return false;
+	}
+	a->at = at;
+	a->next = q->arenas;
+	q->arenas = a;
+	return true;
+}
+
+u64 *vk_ring_take(struct vk_queue *q, u64 words)
+{
+	u64 *at = q->arenas ? take_from(q->arenas, words) : NULL;
+
+	return at || !more(q, words) ? at : take_from(q->arenas, words);
+}
+
+/* ---- fences, where there are no timeline semaphores ---------------------------------------------------- */
+
+VkFence vk_ring_fence(struct vk_queue *q)
+{
+	VkFenceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
+	struct vk_device *d = q->device;
+	VkFence fence = VK_NULL_HANDLE;
+
+	spin_lock(&q->lock);
+	if (q->fences)
+		fence = q->fence[--q->fences];
+	spin_unlock(&q->lock);
+	if (fence && d->fn.vkResetFences(d->handle, 1, &fence) == VK_SUCCESS)
+		return fence;
+	return d->fn.vkCreateFence(d->handle, &info, NULL, &fence) == VK_SUCCESS ? fence : VK_NULL_HANDLE;
+}
+
+void vk_ring_put_fence(struct vk_queue *q, VkFence fence)
+{
+	bool kept;
+
+	spin_lock(&q->lock);
+	kept = q->fences < VK_FENCES;
+	if (kept)
+		q->fence[q->fences++] = fence;
+	spin_unlock(&q->lock);
+	if (!kept)
+		q->device->fn.vkDestroyFence(q->device->handle, fence, NULL);
+}

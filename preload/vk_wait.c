@@ -1,0 +1,110 @@
+/*
+ * vk_wait.c - waits and polls: when they come back, something may be done.
+ */
+#include "vk.h"
+
+/* A poll is no wait: it is not told, as programs do millions of them. */
+static void waited(struct vk_device *d, u64 begin, const char *name, VkResult r, bool poll, struct caller at)
+{
+	u64 now = ticks();
+
+	if (!poll)
+		vk_call_note(begin, CALL_WAIT, name, r, NULL, at);
+	if (d && vk_wanted())
+		vk_drain(d, now);
+	api_leave();
+}
+
+VkResult w_vkQueueWaitIdle(VkQueue queue)
+{
+	struct vk_queue *q = vk_queue_of(queue);
+	struct vk_device *d = q ? q->device : NULL;
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkQueueWaitIdle)(queue);
+
+	waited(d, begin, "vkQueueWaitIdle", r, false, CALLER());
+	return r;
+}
+
+VkResult w_vkDeviceWaitIdle(VkDevice device)
+{
+	struct vk_device *d = vk_device_of(device);
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkDeviceWaitIdle)(device);
+
+	waited(d, begin, "vkDeviceWaitIdle", r, false, CALLER());
+	return r;
+}
+
+VkResult w_vkWaitForFences(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all, uint64_t timeout)
+{
+	struct vk_device *d = vk_device_of(device);
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkWaitForFences)(device, count, fences, all, timeout);
+
+	waited(d, begin, "vkWaitForFences", r, !timeout, CALLER());
+	return r;
+}
+
+VkResult w_vkGetFenceStatus(VkDevice device, VkFence fence)
+{
+	struct vk_device *d = vk_device_of(device);
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkGetFenceStatus)(device, fence);
+
+	waited(d, begin, "vkGetFenceStatus", r, true, CALLER());
+	return r;
+}
+
+VkResult w_vkWaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout)
+{
+	struct vk_device *d = vk_device_of(device);
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkWaitSemaphores)(device, info, timeout);
+
+	waited(d, begin, "vkWaitSemaphores", r, !timeout, CALLER());
+	return r;
+}
+
+VkResult w_vkGetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore, uint64_t *value)
+{
+	struct vk_device *d = vk_device_of(device);
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkGetSemaphoreCounterValue)(device, semaphore, value);
+
+	waited(d, begin, "vkGetSemaphoreCounterValue", r, true, CALLER());
+	return r;
+}
+
+VkResult w_vkQueuePresentKHR(VkQueue queue, const VkPresentInfoKHR *info)
+{
+	struct vk_queue *q = vk_queue_of(queue);
+	struct vk_device *d = q ? q->device : NULL;
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkQueuePresentKHR)(queue, info);
+
+	vk_call_note(begin, CALL_OTHER, "vkQueuePresentKHR", r, NULL, CALLER());
+	waited(d, begin, NULL, r, true, CALLER());
+	return r;
+}
+
+/* Nothing to time: shown as work that was handed over and is not heard of again. */
+VkResult w_vkQueueBindSparse(VkQueue queue, uint32_t count, const VkBindSparseInfo *infos, VkFence fence)
+{
+	struct vk_queue *q = vk_queue_of(queue);
+	struct vk_device *d = q ? q->device : NULL;
+	u64 begin = api_enter(), work = 0;
+	VkResult r;
+
+	if (q && begin) {
+		work = work_numbers(1);
+		work_note(&(struct rec_work){ .id = work, .queue = q->number, .kind = WORK_OTHER, .name = name_number("vkQueueBindSparse") }, NULL);
+	}
+	r = VK_CALL(d, vkQueueBindSparse)(queue, count, infos, fence);
+	if (work) {
+		work_done_note(&(struct rec_work_done){ work, r < 0 ? DONE_FAILED : DONE_UNTIMED });
+		call_note(begin, &(struct call){ CALL_SUBMIT, name_number("vkQueueBindSparse"), work, 1, r < 0 ? r : 0 }, NULL, CALLER());
+	}
+	waited(d, begin, NULL, r, true, CALLER());
+	return r;
+}

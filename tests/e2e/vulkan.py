@@ -1,0 +1,367 @@
+"""vulkan.py - Vulkan programs on lavapipe: every way in, each kind of work, times, memory and names against what is true."""
+import collections
+import glob
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+
+from harness import TESTS, case, check, same
+
+WORKLOADS = os.path.join(TESTS, "workloads")
+LOCK = threading.Lock()
+VALIDATION = {"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation"}
+# name of the C array and header: source, options of glslangValidator
+SHADERS = {
+    "vk_scale": ("vk_scale.comp", []),
+    "vk_scale_entry": ("vk_scale.comp", ["-e", "scale_up", "--source-entrypoint", "main"]),
+    "vk_fixed": ("vk_fixed.comp", []),
+    "vk_fixed_debug": ("vk_fixed.comp", ["-g"]),
+}
+WAYS = {
+    "linked": ["-lvulkan"],
+    "full RELRO, no PLT": ["-fno-plt", "-Wl,-z,relro,-z,now", "-lvulkan"],
+    "lazy": ["-Wl,-z,lazy", "-lvulkan"],
+    "dlsym for each": ["-DBY_DLSYM"],
+    "getters": ["-DBY_GETTER"],
+}
+DONE_TIMED, DONE_OBSERVED, DONE_UNTIMED, DONE_FAILED = range(4)
+KERNEL, GROUP = 0, 8
+
+
+# ---- programs -------------------------------------------------------------------------------
+
+def shaders(box):
+    with LOCK:
+        for name, (source, options) in SHADERS.items():
+            header = os.path.join(box.tools.programs, name + ".h")
+            source = os.path.join(WORKLOADS, source)
+            if os.path.exists(header) and os.path.getmtime(header) > os.path.getmtime(source):
+                continue
+            command = ["glslangValidator", "-V", "--target-env", "vulkan1.0", *options, "--vn", name, "-o", header, os.path.basename(source)]
+            done = subprocess.run(command, cwd=WORKLOADS, capture_output=True, text=True)
+            check(f"{' '.join(command)}: {done.stdout}", done.returncode == 0)
+
+
+def build(box, source="vk_work.c", way="linked", flags=()):
+    shaders(box)
+    name = source.rsplit(".", 1)[0] + "-" + re.sub(r"\W+", "-", way)
+    return box.compile("workloads/" + source, name, ["-Wno-unused-function", "-I", box.tools.programs, *WAYS[way], *flags])
+
+
+def client_python():
+    """the Python of the venv that scripts/setup --tests makes from clients.txt"""
+    with open(os.path.join(TESTS, "e2e", "clients.txt"), "rb") as file:
+        name = "venv-" + hashlib.sha256(file.read()).hexdigest()[:12]
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    python = os.path.join(cache, "mlprof-tests", name, "bin", "python")
+    check("no venv with clients: scripts/setup --tests makes it", os.path.exists(python))
+    return python
+
+
+# ---- what was recorded ----------------------------------------------------------------------
+
+LINE = re.compile(r'^ +(\d+) (\w+) (.*?)(?: "((?:[^"\\]|\\.)*)")?$')
+
+
+class Records:
+    """names, works, ends and labels in a raw stream, by number (a chunk may be in it twice)"""
+
+    def __init__(self, box, raw):
+        self.names, self.works, self.ends, self.labels, self.texts = {}, {}, {}, {}, {}
+        wanted = {"name": self.names, "work": self.works, "work_done": self.ends, "label": self.labels}
+        for line in box.native([box.tools.mlprof, "dump", raw]).stdout.splitlines():
+            found = LINE.match(line)
+            if not found or found.group(2) not in wanted:
+                continue
+            fields = {k: int(v.lstrip("#").removesuffix("ns"), 0) for k, v in (word.split("=", 1) for word in found.group(3).split())}
+            text = (found.group(4) or "").replace("\\x00", "\n").strip()
+            wanted[found.group(2)][fields["id"]] = text if found.group(2) in ("name", "label") else fields
+            if found.group(2) == "work":
+                self.texts[fields["id"]] = text
+
+    def name(self, work):
+        return self.names.get(work["name"], "?")
+
+    def seen(self):
+        """(name or "kernel", bytes, groups, local size) -> how many"""
+        return collections.Counter(("kernel" if w["kind"] == KERNEL else self.name(w), w["bytes"], w["x"], w["local"] & 0x1fffff)
+                                   for w in self.works.values() if w["kind"] != GROUP)
+
+    def statuses(self):
+        return collections.Counter(end["status"] for end in self.ends.values())
+
+    def spans(self):
+        return [(end["start"], end["end"]) for _, end in sorted(self.ends.items()) if end["status"] == DONE_TIMED]
+
+
+def truth(run):
+    told = collections.Counter()
+    for line in run.stdout.splitlines():
+        if line.startswith("work "):
+            _, name, count, size, groups, local = line.split()
+            told[(name, int(size), int(groups), int(local))] += int(count)
+    return told
+
+
+def without_times(text):
+    return [line for line in text.splitlines() if not line.startswith("time ")]
+
+
+def recorded(box, words, *options, env=None, like=None):
+    """the program under mlprof, compared with itself alone; (run, records)"""
+    plain = like or box.native(words, env)
+    raw = box.file(f"raw{box.count}")
+    run = box.run(words, f"--raw={raw}", *options, env=env)
+    same("exit status", (run.status, run.stderr), (plain.status, plain.stderr))
+    same("output", without_times(run.stdout), without_times(plain.stdout))
+    for key in ("records", "late", "bad_chunks", "unknown_ids"):
+        same(f"losses.{key}", run.summary["losses"][key], 0)
+    return run, Records(box, raw)
+
+
+def check_scene(box, words, *options, env=None):
+    """all work is there, timed, in order, on the one queue"""
+    run, records = recorded(box, words, *options, env=env)
+    told = truth(run)
+    check("the program told of no work", told)
+    same(f"{words[1:]}: work", records.seen(), told)
+    same(f"{words[1:]}: ends", dict(records.statuses()), {DONE_TIMED: sum(told.values())})
+    spans = records.spans()
+    check(f"{words[1:]}: a span ends before it starts", all(start < end for start, end in spans))
+    check(f"{words[1:]}: spans of one queue overlap", all(a[1] <= b[0] for a, b in zip(spans, spans[1:])))
+    return run, records
+
+
+# ---- cases ----------------------------------------------------------------------------------
+
+SCENES = ("ops", "resubmit", "twice", "secondary", "rerecord", "many", "abandoned")
+
+
+@case("vulkan: every way in")
+def ways(box):
+    for way in WAYS:
+        run, _ = check_scene(box, [build(box, way=way), "ops", "12"])
+        same(f"{way}: devices", [device["api"] for device in run.summary["devices"]], ["Vulkan"])
+        same(f"{way}: kernels", run.summary["devices"][0]["kernels"], 3)
+    plugin = box.compile("workloads/vk_work.c", "vk_work.so", ["-Wno-unused-function", "-I", box.tools.programs, "-shared", "-fPIC", "-Dmain=plugin_main",
+                                                              "-lvulkan"])
+    check_scene(box, [box.compile("workloads/vk_plugin.c"), plugin, "ops", "12"])
+
+
+@case("vulkan: nothing that was submitted is missing")
+def scenes(box):
+    program = build(box)
+    for scene in SCENES:
+        check_scene(box, [program, scene, "12"])
+    check_scene(box, [program, "submit2", "13"])
+
+
+@case("vulkan: versions 1.0 to 1.3")
+def versions(box):
+    program = build(box)
+    for version in ("10", "11", "12", "13"):
+        for scene in ("ops", "twice", "secondary"):
+            check_scene(box, [program, scene, version])
+
+
+@case("vulkan: bare LD_PRELOAD")
+def bare(box):
+    run = box.bare([build(box), "ops", "12"])
+    same("status", run.status, 0)
+    same("kernels", run.summary["devices"][0]["kernels"], 3)
+
+
+@case("vulkan: a dispatch's time is the device's own", alone=True)
+def times(box):
+    run, records = check_scene(box, [build(box), "timed", "12"])
+    own = [int(line.split()[1]) for line in run.stdout.splitlines() if line.startswith("time ")]
+    ours = [end - start for start, end in records.spans()]
+    for told, seen in zip(own, ours):
+        check(f"{seen} ns, the program's own stamps say {told}", seen <= told and told - seen < max(told * 0.05, 20000))
+    kernels = run.summary["kernels"]
+    same("kernels", len(kernels), 1)
+    same("their sum", kernels[0]["total_ns"], sum(ours))
+    box.note(f"own {sum(own) / 1e6:.3f} ms, mlprof {sum(ours) / 1e6:.3f} ms")
+
+
+@case("vulkan: work lies between its submit and the wait")
+def inside(box):
+    run, _ = check_scene(box, [build(box), "rerecord", "12"])
+    rows = run.sql("""select o.ts call, o.ts + o.dur as returned, i.ts start, i.ts + i.dur as end from flow f
+        join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id where o.name = 'vkQueueSubmit'""")
+    same("arrows", len(rows), 1860)
+    waits = sorted((row["ts"], row["end"]) for row in run.sql("select ts, ts + dur as end from slice where name = 'vkWaitForFences'"))
+    same("waits", len(waits), 30)
+    for row in rows:
+        check("work starts before its submit", row["start"] >= row["call"])
+        wait = next(end for begin, end in waits if begin >= row["returned"])
+        check("work ends after the wait for it", row["end"] <= wait)
+
+
+@case("vulkan: the validation layer has nothing to say")
+def validation(box):
+    program = build(box)
+    for scene, version in (("ops", "10"), ("ops", "13"), ("resubmit", "12"), ("twice", "11"), ("secondary_slow", "12"), ("rerecord", "12"),
+                           ("many", "12"), ("submit2", "13"), ("abandoned", "12")):
+        run, _ = check_scene(box, [program, scene, version], env=VALIDATION)
+        check(f"{scene}: {run.stdout}", "VUID" not in run.stdout)
+    sync = {**VALIDATION, "VK_LAYER_ENABLES": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"}
+    for scene in ("ops", "twice", "secondary_slow", "resubmit"):
+        check_scene(box, [program, scene, "13"], env=sync)
+    for way in ("submit", "off"):
+        recorded(box, [program, "resubmit", "12"], f"--device-time={way}", env=VALIDATION)
+    recorded(box, [build(box, "vk_names.c")], env=VALIDATION)
+
+
+@case("vulkan: memory, exact to the byte")
+def memory(box):
+    run, _ = recorded(box, [build(box, "vk_memory.c")])
+    wrong = [(key, value) for key, value in run.expected if str(run.summary["devices"][0][key.split(".")[-1]]) != value]
+    same(f"books {run.expected}", wrong, [])
+    same("things bound", run.summary["devices"][0]["objects"], 12)
+    check("its memory is the host's", run.summary["devices"][0]["host_memory"])
+
+
+@case("vulkan: names, labels and local sizes")
+def names(box):
+    run, records = recorded(box, [build(box, "vk_names.c")])
+    told = [re.match(r"kernel (.*) (\d+) (\d+)x(\d+)x(\d+) (\S+)$", line).groups() for line in run.stdout.splitlines() if line.startswith("kernel ")]
+    works = [work for _, work in sorted(records.works.items())]
+    same("dispatches", len(works), len(told))
+    for work, (name, groups, x, y, z, label) in zip(works, told):
+        seen = records.name(work)
+        check(f"{name} is called {seen}", seen == name or (name == "main#*" and re.fullmatch("main#[0-9a-f]+", seen)))
+        same(f"{name}: groups", work["x"], int(groups))
+        same(f"{name}: local size", work["local"], int(x) | int(y) << 21 | int(z) << 42)
+        same(f"{name}: label", records.texts[work["id"]], "" if label == "-" else f"label={label}")
+    check(f"labels {records.labels}", {"weights", "the queue"} <= set(records.labels.values()))
+
+
+@case("vulkan: --device-time and --api")
+def switches(box):
+    words = [build(box), "resubmit", "12"]
+    run, records = recorded(box, words, "--device-time=submit")
+    same("submit", dict(records.statuses()), {DONE_TIMED: 200, DONE_UNTIMED: 200})
+    same("submit: kernels by name", records.seen(), truth(run))
+    run, records = recorded(box, words, "--device-time=off")
+    same("off", dict(records.statuses()), {DONE_OBSERVED: 200, DONE_UNTIMED: 200})
+    run, records = recorded(box, words, "--api=opencl")
+    same("another API", (records.works, run.summary["devices"]), ({}, []))
+
+
+@case("vulkan: programs that end in the middle")
+def ends(box):
+    program = build(box, "vk_ends.c")
+    for way, status in (("exit", 4), ("_exit", 3), ("kill", 128 + signal.SIGKILL), ("fork", 7), ("return", 0)):
+        raw = box.file("raw-" + way)
+        run = box.run([program, way], f"--raw={raw}")
+        same(f"{way}: status", run.status, status)
+        same(f"{way}: output", run.stdout, "submitted 3\n")
+        records = Records(box, raw)
+        same(f"{way}: work", len(records.works), 3)
+        same(f"{way}: works, over or not", run.summary["losses"]["works_unfinished"] + len(records.ends), 3)
+
+
+@case("vulkan: threads that record and submit to the queue in turn")
+def threads(box):
+    run, records = recorded(box, [build(box, "vk_threads.c", flags=["-pthread"])])
+    same("work", records.seen(), truth(run))
+    same("ends", dict(records.statuses()), {DONE_TIMED: sum(truth(run).values())})
+
+
+@case("vulkan: 200 thousand dispatches, nothing piles up", alone=True)
+def piles(box):
+    program = build(box, "vk_long.c")
+    few, many = (box.run([program, count]) for count in ("2000", "20000"))
+    for run, count in ((few, 20000), (many, 200000)):
+        same("status", run.status, 0)
+        same("kernels", run.summary["devices"][0]["kernels"], count)
+    high = [int(run.stdout.split()[-1]) for run in (few, many)]
+    check(f"the program's memory grew from {high[0]} to {high[1]} KiB", high[1] - high[0] < 3000)
+    box.note(f"VmHWM {high[0]} KiB after 2000 submits, {high[1]} KiB after 20000")
+
+
+# ---- real clients ----------------------------------------------------------------------------
+
+@case("vulkan: vulkaninfo")
+def vulkaninfo(box):
+    plain, run = box.native(["vulkaninfo"]), box.run(["vulkaninfo"])
+    same("output", (run.status, run.stdout), (plain.status, plain.stdout))
+    same("devices", len(run.summary["devices"]), 1)
+
+
+@case("vulkan: vkcube")
+def vkcube(box):
+    with open(box.file("display"), "w") as number:
+        server = subprocess.Popen(["Xvfb", "-displayfd", str(number.fileno()), "-screen", "0", "640x480x24", "-nolisten", "tcp"],
+                                  pass_fds=[number.fileno()], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            display = open(box.file("display")).read().strip()
+            if display:
+                break
+            threading.Event().wait(0.05)
+        env = {"DISPLAY": ":" + display}
+        plain = box.native(["vkcube", "--c", "60"], env)
+        run = box.run(["vkcube", "--c", "60"], env=env)
+        same("status", (run.status, run.stdout), (plain.status, plain.stdout))
+        device = run.summary["devices"][0]
+        check(f"submits timed whole: {device['works_timed']}", device["works_timed"] >= 60 and not device["works_untimed"])
+        checked = box.run(["vkcube", "--c", "20"], env={**env, **VALIDATION})
+        check(f"validation: {checked.stdout}", "VUID" not in checked.stdout)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@case("vulkan: IREE, against its own profile", alone=True)
+def iree(box):
+    tools = os.path.dirname(client_python())
+    module, profile = box.file("model.vmfb"), box.file("profile")
+    done = box.native([os.path.join(tools, "iree-compile"), "--iree-hal-target-backends=vulkan-spirv", os.path.join(WORKLOADS, "vk_matmul.mlir"), "-o", module])
+    same(f"iree-compile: {done.stderr[-300:]}", done.status, 0)
+    words = [os.path.join(tools, "iree-run-module"), "--device=vulkan", "--function=main", f"--module={module}", "--input=192x192xf32=1",
+             "--input=192x192xf32=0.01"]
+    run, records = recorded(box, words)
+    same("kernels", [(k["name"], k["calls"]) for k in run.summary["kernels"]], [("main_dispatch_0_matmul_192x192x192_f32", 2)])
+    box.run([*words, "--device_profiling_mode=queue-events,dispatch-events", f"--device_profiling_output={profile}"])
+    kernels = box_summary(box)["kernels"]
+    told = box.native([os.path.join(tools, "iree-profile"), "dispatch", "--format=jsonl", profile]).stdout
+    groups = [json.loads(line) for line in told.splitlines() if '"dispatch_group"' in line]
+    same("names and counts", [(k["name"], k["calls"]) for k in kernels], [(g["key"], g["count"]) for g in groups])
+    for kernel, group in zip(kernels, groups):
+        check(f"{kernel['total_ns']} ns, IREE says {group['total_ns']}", abs(kernel["total_ns"] - group["total_ns"]) <= group["total_ns"] * 0.03)
+        box.note(f"{kernel['name']}: {kernel['total_ns'] / 1e6:.3f} ms, IREE says {group['total_ns'] / 1e6:.3f}")
+
+
+def box_summary(box):
+    last = max(glob.glob(box.file("*.summary.json")), key=os.path.getmtime)
+    with open(last) as file:
+        return json.load(file)
+
+
+@case("vulkan: ncnn, by the loader and straight to the driver")
+def ncnn(box):
+    words = [client_python(), os.path.join(WORKLOADS, "vk_ncnn.py"), box.path]
+    driver = glob.glob("/usr/lib/*/libvulkan_lvp.so")
+    for env in (None, {"NCNN_VULKAN_DRIVER": driver[0]}):
+        run, records = recorded(box, words, env=env)
+        kernels = run.summary["kernels"]
+        check(f"kernels: {kernels}", sum(k["calls"] for k in kernels) >= 3)
+        same("ends", set(records.statuses()), {DONE_TIMED})
+        check("local sizes", all(work["local"] for work in records.works.values() if work["kind"] == KERNEL))
+
+
+@case("vulkan: wgpu")
+def wgpu(box):
+    run, records = recorded(box, [client_python(), os.path.join(WORKLOADS, "vk_wgpu.py")])
+    same("kernels", [(k["name"], k["calls"]) for k in run.summary["kernels"]], [("scale_add", 3)])
+    same("ends", set(records.statuses()), {DONE_TIMED})
+
+
+def register(tools):
+    pass

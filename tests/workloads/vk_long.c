@@ -1,0 +1,45 @@
+/* vk_long.c - SUBMITS submits of ten small dispatches, each recorded anew; says how much memory that took at most (KiB) */
+#include "vk_client.h"
+#include "vk_scale.h"
+
+static struct client c;
+
+static long high_water(void)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	char line[256];
+	long kib = 0;
+
+	while (file && fgets(line, sizeof line, file))
+		sscanf(line, "VmHWM: %ld", &kib);
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+int main(int argc, char **argv)
+{
+	long submits = argc > 1 ? atol(argv[1]) : 100;
+	VkCommandBuffer b;
+
+	c.version = VK_API_VERSION_1_2;
+	client_instance(&c, NULL, 0);
+	client_device(&c, NULL);
+	client_data(&c, 64);
+	client_layout(&c);
+	c.module = client_module(&c, vk_scale, sizeof vk_scale);
+	c.pipeline = client_pipeline(&c, c.module, "main", 64, 1);
+	b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+	for (long i = 0; i < submits; i++) {
+		client_begin(b, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, 0);
+		client_bind(&c, b, 3, 1);
+		for (int k = 0; k < 10; k++)
+			vkCmdDispatch(b, 1, 1, 1);
+		GOOD(vkEndCommandBuffer(b));
+		client_submit(&c, b, VK_NULL_HANDLE);
+		GOOD(vkQueueWaitIdle(c.queue));
+	}
+	client_end(&c);
+	say("high %ld\n", high_water());
+	return 0;
+}

@@ -1,0 +1,275 @@
+/*
+ * vk_work.c - Vulkan work of every kind; says what must be seen of it.
+ *
+ *   vk_work SCENE [VERSION]      VERSION: 10, 11, 12 (default), 13
+ *
+ * Lines "work NAME COUNT BYTES GROUPS LOCAL" are the truth, "result" what it computed, "time NAME NS" its own stamps.
+ */
+#include "vk_client.h"
+#include "vk_scale.h"           /* made from vk_scale.comp */
+
+enum { COUNT = 4096, LOCAL = 64 };
+
+static struct client c;
+
+static void start(uint32_t rounds, const void *features)
+{
+	client_instance(&c, NULL, 0);
+	client_device(&c, features);
+	client_data(&c, COUNT);
+	client_layout(&c);
+	c.module = client_module(&c, vk_scale, sizeof vk_scale);
+	c.pipeline = client_pipeline(&c, c.module, "main", LOCAL, rounds);
+}
+
+static void finish(void)
+{
+	say("result %llu\n", (unsigned long long)client_sum(&c));
+	client_end(&c);
+}
+
+static void truth(const char *name, uint64_t count, uint64_t bytes, uint32_t groups, uint32_t local)
+{
+	say("work %s %llu %llu %u %u\n", name, (unsigned long long)count, (unsigned long long)bytes, groups, local);
+}
+
+static void wait_fence(VkCommandBuffer b)
+{
+	VkFenceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
+	VkFence fence;
+
+	GOOD(vkCreateFence(c.device, &info, NULL, &fence));
+	client_submit(&c, b, fence);
+	GOOD(vkWaitForFences(c.device, 1, &fence, VK_TRUE, 10000000000ull));
+	vkDestroyFence(c.device, fence, NULL);
+}
+
+/* ---- scenes ------------------------------------------------------------------------------------------ */
+
+static void ops(void)
+{
+	VkCommandBuffer b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+	VkBuffer other = client_buffer(&c, COUNT * 4);
+	VkMemoryRequirements need;
+	VkDeviceMemory memory;
+	VkBufferCopy copies[2] = { { 0, 0, 1024 }, { 1024, 1024, 512 } };
+	uint32_t groups[3] = { 3, 1, 1 };
+
+	vkGetBufferMemoryRequirements(c.device, other, &need);
+	memory = client_memory(&c, need.size, need.memoryTypeBits);
+	GOOD(vkBindBufferMemory(c.device, other, memory, 0));
+	client_begin(b, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, 0);
+	client_bind(&c, b, 3, 1);
+	vkCmdDispatch(b, 5, 1, 1);
+	client_barrier(b);
+	vkCmdUpdateBuffer(b, other, 0, sizeof groups, groups);
+	client_barrier(b);
+	vkCmdDispatchIndirect(b, other, 0);
+	client_barrier(b);
+	if (c.version >= VK_API_VERSION_1_1) {
+		vkCmdDispatchBase(b, 0, 0, 0, 5, 1, 1);
+		client_barrier(b);
+	}
+	vkCmdCopyBuffer(b, c.buffer, other, 2, copies);
+	client_barrier(b);
+	vkCmdFillBuffer(b, c.buffer, 8192, VK_WHOLE_SIZE, 7);
+	GOOD(vkEndCommandBuffer(b));
+	wait_fence(b);
+	truth("kernel", c.version >= VK_API_VERSION_1_1 ? 2 : 1, 0, 5, LOCAL);
+	truth("kernel", 1, 0, 0, LOCAL);
+	truth("vkCmdUpdateBuffer", 1, 12, 0, 0);
+	truth("vkCmdCopyBuffer", 1, 1536, 0, 0);
+	truth("vkCmdFillBuffer", 1, COUNT * 4 - 8192, 0, 0);
+	vkDestroyBuffer(c.device, other, NULL);
+	vkFreeMemory(c.device, memory, NULL);
+}
+
+static VkCommandBuffer one_dispatch(VkCommandBufferUsageFlags flags, uint32_t groups)
+{
+	VkCommandBuffer b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+
+	client_begin(b, flags, 0);
+	client_bind(&c, b, 5, 3);
+	vkCmdDispatch(b, groups, 1, 1);
+	client_barrier(b);
+	GOOD(vkEndCommandBuffer(b));
+	return b;
+}
+
+/* Many submits of one command buffer, most of them while others are at work. */
+static void resubmit(void)
+{
+	VkCommandBuffer b = one_dispatch(VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, 8);
+
+	for (int i = 0; i < 200; i++)
+		client_submit(&c, b, VK_NULL_HANDLE);
+	GOOD(vkQueueWaitIdle(c.queue));
+	truth("kernel", 200, 0, 8, LOCAL);
+}
+
+/* The same command buffer several times in one batch. */
+static void twice(void)
+{
+	VkCommandBuffer b = one_dispatch(VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, 8);
+	VkCommandBuffer d = one_dispatch(VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, 9);
+	VkCommandBuffer list[5] = { b, d, b, d, b };
+	VkSubmitInfo infos[2] = {
+		{ .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 5, .pCommandBuffers = list },
+		{ .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 2, .pCommandBuffers = list },
+	};
+
+	GOOD(vkQueueSubmit(c.queue, 2, infos, VK_NULL_HANDLE));
+	GOOD(vkDeviceWaitIdle(c.device));
+	truth("kernel", 4, 0, 8, LOCAL);
+	truth("kernel", 3, 0, 9, LOCAL);
+}
+
+/* one_by_one: for the validation layer 1.3.239, which ends the program when a primary with queries in its secondaries is
+ * submitted again before it is done. */
+static void execute(int one_by_one)
+{
+	VkCommandBuffer b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+	VkCommandBuffer s[4];
+
+	s[0] = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_SECONDARY);
+	client_begin(s[0], VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, 1);
+	client_bind(&c, s[0], 3, 1);
+	vkCmdDispatch(s[0], 6, 1, 1);
+	client_barrier(s[0]);
+	vkCmdDispatch(s[0], 7, 1, 1);
+	client_barrier(s[0]);
+	GOOD(vkEndCommandBuffer(s[0]));
+	s[1] = s[2] = s[3] = s[0];
+	client_begin(b, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, 0);
+	client_bind(&c, b, 3, 1);
+	vkCmdDispatch(b, 2, 1, 1);
+	client_barrier(b);
+	vkCmdExecuteCommands(b, 4, s);
+	GOOD(vkEndCommandBuffer(b));
+	for (int i = 0; i < 3; i++) {
+		client_submit(&c, b, VK_NULL_HANDLE);
+		if (one_by_one)
+			GOOD(vkQueueWaitIdle(c.queue));
+	}
+	GOOD(vkQueueWaitIdle(c.queue));
+	truth("kernel", 3, 0, 2, LOCAL);
+	truth("kernel", 12, 0, 6, LOCAL);
+	truth("kernel", 12, 0, 7, LOCAL);
+}
+
+static void secondary(void) { execute(0); }
+static void secondary_slow(void) { execute(1); }
+
+/* Recorded anew again and again: by reset of the pool, of the buffer, or by beginning it; then freed. */
+static void rerecord(void)
+{
+	VkCommandBuffer b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+
+	for (uint32_t i = 1; i <= 30; i++) {
+		if (i % 3 == 0)
+			GOOD(vkResetCommandBuffer(b, 0));
+		if (i % 7 == 0)
+			GOOD(vkResetCommandPool(c.device, c.pool, 0));
+		client_begin(b, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, 0);
+		client_bind(&c, b, 3, i);
+		for (uint32_t k = 0; k < i * 4; k++) {
+			vkCmdDispatch(b, i, 1, 1);
+			client_barrier(b);
+		}
+		GOOD(vkEndCommandBuffer(b));
+		wait_fence(b);
+		truth("kernel", i * 4, 0, i, LOCAL);
+		if (i % 10 == 0) {
+			vkFreeCommandBuffers(c.device, c.pool, 1, &b);
+			b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+		}
+	}
+}
+
+static void many(void)
+{
+	VkCommandBuffer b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+
+	client_begin(b, 0, 0);
+	client_bind(&c, b, 3, 1);
+	for (int i = 0; i < 2000; i++)
+		vkCmdDispatch(b, 1, 1, 1);
+	GOOD(vkEndCommandBuffer(b));
+	wait_fence(b);
+	truth("kernel", 2000, 0, 1, LOCAL);
+}
+
+/* Own stamps around work that takes a while. */
+static void timed(void)
+{
+	VkQueryPoolCreateInfo info = { .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 10 };
+	VkCommandBuffer b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+	VkQueryPool queries;
+	uint64_t stamps[10];
+
+	GOOD(vkCreateQueryPool(c.device, &info, NULL, &queries));
+	client_begin(b, 0, 0);
+	vkCmdResetQueryPool(b, queries, 0, 10);
+	client_bind(&c, b, 3, 1);
+	for (uint32_t i = 0; i < 5; i++) {
+		vkCmdWriteTimestamp(b, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries, i * 2);
+		vkCmdDispatch(b, COUNT / LOCAL, 1, 1);
+		vkCmdWriteTimestamp(b, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, i * 2 + 1);
+		client_barrier(b);
+	}
+	GOOD(vkEndCommandBuffer(b));
+	wait_fence(b);
+	GOOD(vkGetQueryPoolResults(c.device, queries, 0, 10, sizeof stamps, stamps, 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT));
+	for (uint32_t i = 0; i < 5; i++)
+		say("time %llu\n", (unsigned long long)((stamps[i * 2 + 1] - stamps[i * 2]) * c.period));
+	truth("kernel", 5, 0, COUNT / LOCAL, LOCAL);
+	vkDestroyQueryPool(c.device, queries, NULL);
+}
+
+static void submit2(void)
+{
+	VkCommandBuffer b = one_dispatch(VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, 4);
+	VkCommandBufferSubmitInfo list[3] = {
+		{ .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, .commandBuffer = b },
+		{ .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, .commandBuffer = one_dispatch(0, 5) },
+		{ .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, .commandBuffer = b },
+	};
+	VkSubmitInfo2 info = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2, .commandBufferInfoCount = 3, .pCommandBufferInfos = list };
+
+	GOOD(vkQueueSubmit2(c.queue, 1, &info, VK_NULL_HANDLE));
+	GOOD(vkDeviceWaitIdle(c.device));
+	truth("kernel", 2, 0, 4, LOCAL);
+	truth("kernel", 1, 0, 5, LOCAL);
+}
+
+/* Nothing waits for it, and the device lives on: what is done by then is seen all the same. */
+static void abandoned(void)
+{
+	client_submit(&c, one_dispatch(0, 4), VK_NULL_HANDLE);
+	usleep(300000);
+	truth("kernel", 1, 0, 4, LOCAL);
+	say("result %llu\n", (unsigned long long)client_sum(&c));
+	exit(0);
+}
+
+static void (*const scene[])(void) = { ops, resubmit, twice, secondary, secondary_slow, rerecord, many, timed, submit2, abandoned };
+static const char *const scene_name[] = { "ops", "resubmit", "twice", "secondary", "secondary_slow", "rerecord", "many", "timed", "submit2", "abandoned" };
+
+int main(int argc, char **argv)
+{
+	int version = argc > 2 ? atoi(argv[2]) : 12;
+	static const VkPhysicalDeviceVulkan12Features none = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES };
+	static const VkPhysicalDeviceVulkan13Features features = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, .pNext = (void *)&none, .synchronization2 = VK_TRUE,
+	};
+
+	c.version = VK_MAKE_API_VERSION(0, version / 10, version % 10, 0);
+	for (unsigned i = 0; argc > 1 && i < sizeof scene / sizeof *scene; i++)
+		if (!strcmp(argv[1], scene_name[i])) {
+			start(scene[i] == timed ? 20000 : scene[i] == many ? 1 : 100, version >= 13 ? &features : NULL);
+			scene[i]();
+			finish();
+			return 0;
+		}
+	return 2;
+}
