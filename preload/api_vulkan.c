@@ -69,11 +69,24 @@ static PFN_vkVoidFunction w_vk_icdGetInstanceProcAddr(VkInstance instance, const
 	return answer(name, (i ? i->get : real_icd_get)(instance, name), false);
 }
 
+/* A program may take a function that is there for a sign that the extension is. */
+static bool is_hidden(const struct vk_device *d, const char *name)
+{
+	static const char *const timeline[] = { "vkGetSemaphoreCounterValueKHR", "vkWaitSemaphoresKHR", "vkSignalSemaphoreKHR" };
+
+	for (u32 i = 0; d->hide_timeline && i < sizeof timeline / sizeof *timeline; i++)
+		if (text_equal(name, timeline[i]))
+			return true;
+	return d->hide_calibrated && text_equal(name, "vkGetCalibratedTimestampsEXT");
+}
+
 static PFN_vkVoidFunction w_vkGetDeviceProcAddr(VkDevice device, const char *name)
 {
 	const struct vk_device *d = vk_device_of(device);
 
 	if (!d)
 		return real_get_device(device, name);
+	if (is_hidden(d, name))
+		return NULL;
 	return answer(name, d->instance->fn.vkGetDeviceProcAddr(device, name), true);
 }

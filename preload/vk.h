@@ -114,6 +114,7 @@ struct vk_device {
 	VkPhysicalDeviceMemoryProperties memory;
 	float period;                   /* ns of a device tick */
 	bool timeline;                  /* timeline semaphores are switched on */
+	bool hide_timeline, hide_calibrated;    /* by an extension that the program did not ask for: it shall not see it */
 	bool calibrated, monotonic;     /* its clock can be read; together with CLOCK_MONOTONIC */
 	u64 calibrate_next;             /* CLOCK_MONOTONIC ns: not before this */
 	u64 clock_last, clock_long;     /* last stamp, and what it was extended to */

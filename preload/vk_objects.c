@@ -258,7 +258,13 @@ void vk_device_known(struct vk_device *set)
 /* What the program left undone is done by now, or it may not destroy the device. */
 static void release(struct vk_device *d)
 {
-	d->fn.vkDeviceWaitIdle(d->handle);
+	bool pending = false;
+
+	vk_drain(d, ticks());
+	for (const struct vk_queue *q = d->queues; q; q = q->next)
+		pending |= q->pending != NULL;
+	if (pending)
+		d->fn.vkDeviceWaitIdle(d->handle);
 	vk_drain(d, ticks());
 	vk_clock_read(d, true);
 	for (struct vk_queue *q = d->queues, *next; q; q = next) {
@@ -355,8 +361,11 @@ void w_vkGetDeviceQueue2(VkDevice device, const VkDeviceQueueInfo2 *info, VkQueu
 static void drain_one(u64 key, void *value, void *last)
 {
 	struct vk_device *d = value;
+	struct dl_find_object object;
 
 	(void)key;
+	if (_dl_find_object((void *)d->fn.vkGetFenceStatus, &object))   /* its driver was unloaded under it */
+		return;
 	vk_drain(d, ticks());
 	if (last)
 		vk_clock_read(d, true);

@@ -222,7 +222,7 @@ def memory(box):
     run, _ = recorded(box, [build(box, "vk_memory.c")])
     wrong = [(key, value) for key, value in run.expected if str(run.summary["devices"][0][key.split(".")[-1]]) != value]
     same(f"books {run.expected}", wrong, [])
-    same("things bound", run.summary["devices"][0]["objects"], 12)
+    same("things bound or imported", run.summary["devices"][0]["objects"], 13)
     check("its memory is the host's", run.summary["devices"][0]["host_memory"])
 
 
@@ -264,6 +264,16 @@ def ends(box):
         records = Records(box, raw)
         same(f"{way}: work", len(records.works), 3)
         same(f"{way}: works, over or not", run.summary["losses"]["works_unfinished"] + len(records.ends), 3)
+
+
+@case("vulkan: the loader is closed and opened again")
+def again(box):
+    program = build(box, "vk_again.c")
+    run, records = recorded(box, [program])
+    same("work", records.seen(), truth(run))
+    run, records = recorded(box, [program, "leave"])
+    same("work with a device left behind", records.seen(), truth(run))
+    same("devices", len(run.summary["devices"]), 1)
 
 
 @case("vulkan: threads that record and submit to the queue in turn")
