@@ -2,9 +2,11 @@
  * device_clock.c - see device_clock.h.
  */
 #include "device_clock.h"
+#include <math.h>
 
 #define STRETCH_NS 100000000ull
 #define SLOPE_MAX 1e-3                  /* no clock is worse */
+#define SLOPE_SURE 20e-6                /* a choice of slopes that is this narrow is as good as one */
 #define KNOWN_SLACK_NS 1000             /* ticks become ns with an error of their own */
 
 enum { SEARCH_STEPS = 80 };
@@ -47,7 +49,6 @@ struct corridor {
 	i64 off;
 	struct { double x, y; } low[FIT_STRETCHES], high[FIT_STRETCHES];
 	u32 lows, highs;
-	double length;
 };
 
 static double relative_x(const struct corridor *c, u64 at)
@@ -116,25 +117,53 @@ static double widest(const struct corridor *c)
 	return (a + b) / 2;
 }
 
-/* The slope nearest to none that is still good: a short corridor would allow any. */
-static double gentlest(const struct corridor *c)
+/* How far a slope can be moved from the widest one towards `end` until no line is left. */
+static double edge(const struct corridor *c, double best, double end)
 {
-	double best = widest(c), bottom, most = width(c, best, &bottom), enough = most > 0 ? most / 2 : most - 1;
-	double low = 0, high = 1;
+	double good = best, bad = end, bottom;
 	int i;
 
-	for (i = 0; i < 40; i++) {
-		double mid = i ? (low + high) / 2 : 0;
+	if (width(c, end, &bottom) >= 0)
+		return end;
+	for (i = 0; i < SEARCH_STEPS; i++) {
+		double mid = (good + bad) / 2;
 
-		if (width(c, best * mid, &bottom) >= enough) {
-			high = mid;
-			if (!i)
-				return 0;
-		} else {
-			low = mid;
-		}
+		if (width(c, mid, &bottom) >= 0)
+			good = mid;
+		else
+			bad = mid;
 	}
-	return best * high;
+	return good;
+}
+
+/* Where bounds leave a wide choice of slopes, as they do when they span little time, the one that was there before. */
+static double slope_of(const struct corridor *c, double before)
+{
+	double best = widest(c), bottom, low, high;
+
+	if (width(c, best, &bottom) < 0)
+		return best;
+	low = edge(c, best, -SLOPE_MAX);
+	high = edge(c, best, SLOPE_MAX);
+	if (high - low < SLOPE_SURE)
+		return best;
+	return before < low ? low : before > high ? high : before;
+}
+
+/* Half of the narrowest place: no line can be surer than that. */
+static double narrowest(const struct device_fit *f)
+{
+	double least = -1;
+	u32 n = f->count < FIT_STRETCHES ? f->count : FIT_STRETCHES, i;
+
+	for (i = 0; i < n; i++) {
+		const struct fit_stretch *s = &f->stretch[i];
+		double w = (double)s->high.off - (double)s->low.off;
+
+		if (s->low.set && s->high.set && w >= 0 && (least < 0 || w < least))
+			least = w;
+	}
+	return least < 0 ? 0 : least / 2;
 }
 
 static i64 whole(double v)
@@ -142,11 +171,14 @@ static i64 whole(double v)
 	return v >= 9e18 ? (i64)9e18 : v <= -9e18 ? (i64)-9e18 : (i64)(v < 0 ? v - 0.5 : v + 0.5);
 }
 
+/* Bounds from one side alone would let many a clock pass. */
 static bool is_known(const struct corridor *c, i64 off)
 {
 	double y = relative_y(c, off);
 	u32 i;
 
+	if (!c->lows || !c->highs)
+		return false;
 	for (i = 0; i < c->lows; i++)
 		if (y < c->low[i].y - KNOWN_SLACK_NS)
 			return false;
@@ -158,11 +190,11 @@ static bool is_known(const struct corridor *c, i64 off)
 
 static void two_sided(struct device_fit *f, const struct corridor *c)
 {
-	double slope = gentlest(c), bottom, w = width(c, slope, &bottom);
+	double slope = slope_of(c, f->slope), bottom, w = width(c, slope, &bottom), off = fabs(w) / 2, least = narrowest(f);
 
 	f->slope = slope;
 	f->off = (i64)((u64)c->off + (u64)whole(bottom + w / 2));
-	f->residual = (u64)whole((w < 0 ? -w : w) / 2 + 0.5);
+	f->residual = (u64)whole(off > least ? off : least);
 }
 
 /* Bounds from one side only: as near to them as may be. */

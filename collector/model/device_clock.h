@@ -5,9 +5,9 @@
  * `high`. A reading of both clocks is such a pair of bounds, and so is a stamp that the driver took inside of a call.
  *
  *    host - device
- *      |   v     v  v        v    upper bounds         The line goes through the middle of the corridor, with the
- *      |-------------------------                      smallest slope that leaves it nearly as wide as any could.
- *      |  ^    ^       ^   ^      lower bounds
+ *      |   v     v  v        v    upper bounds         The line goes through the middle of the corridor; its slope is
+ *      |-------------------------                      the one that leaves the corridor widest, as soon as the bounds
+ *      |  ^    ^       ^   ^      lower bounds         span enough time to tell.
  *      +------------------------- device
  *
  * Only the tightest bounds of each stretch of time are kept, and only of the last FIT_STRETCHES stretches: clocks drift,

@@ -132,21 +132,31 @@ static void take_out(struct open_memory *o)
 	o->in = o->prev = o->next = NULL;
 }
 
-static struct bound bound_of(struct proc *p, const struct open_memory *o)
+static struct bound bound_of(const struct open_memory *o)
 {
 	return (struct bound) {
-		.what = text_once(&p->devices.texts, o->m.what, strlen(o->m.what)),
-		.label = o->label ? text_once(&p->devices.texts, o->label, strlen(o->label)) : NULL,
+		.what = text_copy(o->m.what, strlen(o->m.what)), .label = o->label ? text_copy(o->label, strlen(o->label)) : NULL,
 		.offset = o->m.offset, .length = o->m.length,
 	};
 }
 
-static void remember(struct proc *p, struct open_memory *in, const struct open_memory *o)
+static void remember(struct open_memory *in, const struct open_memory *o)
 {
 	if (in->gone.count >= BOUND_MAX)
 		return;
 	ARRAY_ROOM(in->gone.at, in->gone.room, in->gone.count + 1);
-	in->gone.at[in->gone.count++] = bound_of(p, o);
+	in->gone.at[in->gone.count++] = bound_of(o);
+}
+
+static void forget_gone(struct gone_list *l)
+{
+	while (l->count) {
+		const struct bound *b = &l->at[--l->count];
+
+		free((char *)b->what);
+		free((char *)b->label);
+	}
+	free(l->at);
 }
 
 static int by_offset(const void *a, const void *b)
@@ -180,7 +190,7 @@ static void forget(struct proc *p, struct open_memory *o)
 	}
 	take_out(o);
 	HASH_DELETE(hh, p->devices.memories, o);
-	free(o->gone.at);
+	forget_gone(&o->gone);
 	free(o->text);
 	free(o->label);
 	free(o);
@@ -191,7 +201,7 @@ static void tell_end(struct model *m, struct proc *p, struct open_memory *o)
 	struct open_memory *c;
 
 	for (c = o->inside; c && o->gone.count < BOUND_MAX; c = c->next)
-		remember(p, o, c);
+		remember(o, c);
 	if (o->gone.count)
 		qsort(o->gone.at, o->gone.count, sizeof(*o->gone.at), by_offset);
 	o->m.bound = o->gone.at;
@@ -208,7 +218,7 @@ static void end(struct model *m, struct proc *p, struct open_memory *o, u64 tick
 		book_out(m, p, o, ticks);
 	tell_end(m, p, o);
 	if (o->in)
-		remember(p, o->in, o);
+		remember(o->in, o);
 	forget(p, o);
 }
 

@@ -21,7 +21,8 @@ enum { WORK_KINDS = WORK_OTHER + 1, DONE_NEVER = DONE_FAILED + 1, DONE_KINDS, HE
 /* Work of one name, or of one kind. Times are the device's own, of what it timed. */
 struct work_sum {
 	const char *name;
-	u64 calls, timed, bytes;
+	u64 calls;                      /* that ended, well or not */
+	u64 unfinished, timed, bytes;
 	u64 total_ns, min_ns, max_ns;
 };
 

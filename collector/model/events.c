@@ -304,7 +304,8 @@ void session_early(void *session, const struct event *e)
 		break;
 	case EVENT_uts:
 		free(m->s.uts);
-		m->s.uts = event_text(e);
+		m->s.uts = new_zeroed(1, e->text_len + 4);      /* four strings, even if some are missing */
+		memcpy(m->s.uts, e->text, e->text_len);
 		break;
 	case EVENT_option:
 		add_text(&m->s.options, &m->option_room, OPTIONS_MAX, e);

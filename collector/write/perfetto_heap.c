@@ -5,11 +5,14 @@
  *   mmap                  anonymous mappings at the same moment
  *   libc.malloc at exit   what was left, with everything ever allocated as "total"
  *   mmap at exit
+ *   OpenCL 0 memory       the memory of a device at its own peak
  *
  * Each is one dump on a sequence of its own: a second dump on a sequence would be taken as a difference to the
  * first. A dump may be spread over packets; all but the last say `continued`.
  */
 #include "perfetto.h"
+
+#include <stdio.h>
 
 enum {
 	PROFILE_DUMPS = 5, PROFILE_CONTINUED = 6, PROFILE_INDEX = 7,
@@ -55,7 +58,7 @@ static void write_packet(struct dump *d, bool last)
 
 	enc_uint(e, DUMP_PID, d->process->pid);
 	enc_uint(e, DUMP_TIMESTAMP, d->ns);
-	enc_text(e, DUMP_HEAP_NAME, d->heap);
+	enc_utf8(e, DUMP_HEAP_NAME, d->heap);
 	enc_raw(e, d->samples.at, d->samples.len);
 	enc_close(e, dump);
 	if (!last)
@@ -358,6 +361,29 @@ static void process_dumps(struct perfetto *w, const struct process *p, struct sy
 		dump(w, p, y, &p->at_exit, process_end(w->session, p), limit, &at_exit[i]);
 }
 
+/* The viewer takes names apart at colons and puts them into SQL. */
+static void plain_name(char *text)
+{
+	for (; *text; text++)
+		if (strchr(":'\"\\", *text))
+			*text = ' ';
+}
+
+static void device_dumps(struct perfetto *w, const struct process *p, struct symbols *y, u32 limit)
+{
+	char heap[128];
+
+	for (u32 i = 0; p->device_peak && i < p->devices; i++) {
+		const struct device *d = p->device[i];
+
+		if (!d->heaps || d->pool >= p->pools.count)
+			continue;
+		snprintf(heap, sizeof(heap), "%.100s %u memory", d->api, d->number);
+		plain_name(heap);
+		dump(w, p, y, &p->device_peak[i], p->pools.at[d->pool].peak_ticks, limit, &(struct request){ heap, d->pool, false });
+	}
+}
+
 static int by_peak(const void *a, const void *b)
 {
 	const struct process *x = *(struct process *const *)a, *y = *(struct process *const *)b;
@@ -380,7 +406,8 @@ void heap_dumps(struct perfetto *w, struct session *s, struct symbols *y)
 
 	if (!process)
 		return;
-	memcpy(process, s->process, s->processes * sizeof(*process));
+	for (u32 i = 0; i < s->processes; i++)
+		process[i] = s->process[i];
 	qsort(process, s->processes, sizeof(*process), by_peak);
 	for (u32 i = 0; i < s->processes; i++) {
 		const struct process *p = process[i];
@@ -389,6 +416,7 @@ void heap_dumps(struct perfetto *w, struct session *s, struct symbols *y)
 		if (limit < STACKS_AT_LEAST)
 			limit = STACKS_AT_LEAST;
 		process_dumps(w, p, y, limit);
+		device_dumps(w, p, y, limit);
 		left -= smaller(left, smaller(limit, p->total.at_peak.count) + smaller(limit, p->at_exit.count));
 	}
 	free(process);

@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 enum {
-	SLICES_FULL = 400000, SLICES_MAX = 6000000,
+	SLICES_FULL = 200000, SLICES_MAX = 6000000,
 	UNFINISHED_MAX = 32,            /* of a queue, drawn one by one */
 	FLOWS_MAX = 1 << 16,            /* of a call */
 	RANK_QUEUE = 100,
@@ -164,6 +164,7 @@ static void stamps(struct slice *s, const struct work *w)
 {
 	struct stacks *k = s->of->stacks;
 
+	arg_number(k, s->e, "duration_ns", ARG_UINT, w->end - w->start);
 	if (w->queued && w->submitted >= w->queued)
 		arg_number(k, s->e, "queued_to_submit_ns", ARG_UINT, w->submitted - w->queued);
 	if (w->submitted && w->start >= w->submitted)
@@ -190,11 +191,8 @@ static void work_args(struct slice *s, const struct work *w)
 		sizes(s, w);
 		args_of_text(&of->keys, of->stacks, s->e, &w->args);
 	}
-	if (w->done == DONE_TIMED) {
-		arg_number(of->stacks, s->e, "duration_ns", ARG_UINT, w->end - w->start);
-		if (is_full(of))
-			stamps(s, w);
-	}
+	if (w->done == DONE_TIMED && is_full(of))
+		stamps(s, w);
 	if (w->node)
 		enc_uint(s->e, EVENT_CALLSTACK_IID, stacks_callstack(of->stacks, w->node, NULL));
 }

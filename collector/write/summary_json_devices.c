@@ -114,6 +114,7 @@ static void work_sum(struct json *j, const struct session *s, const struct devic
 	json_string(j, "device", d->title);
 	json_count(j, "pid", s->process[d->process]->pid);
 	json_count(j, "calls", w->calls);
+	json_count(j, "unfinished", w->unfinished);
 	json_count(j, "timed", w->timed);
 	json_count(j, "bytes", w->bytes);
 	json_count(j, "total_ns", w->total_ns);
@@ -134,7 +135,7 @@ static void transfers(struct json *j, const struct session *s, struct symbols *y
 {
 	(void)y;
 	for (u32 i = 0; i < WORK_KINDS; i++)
-		if (i != WORK_KERNEL && d->kind[i].calls)
+		if (i != WORK_KERNEL && d->kind[i].calls + d->kind[i].unfinished)
 			work_sum(j, s, d, "kind", work_kind[i], &d->kind[i]);
 }
 

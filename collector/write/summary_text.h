@@ -17,9 +17,16 @@ struct text {
 	bool colour;
 };
 
+enum tone { PLAIN, BOLD, DIM, RED };
+
+void text_tone(struct text *t, enum tone which);
+void text_toned(struct text *t, enum tone which, const char *text);
 void text_safe(struct buf *b, const char *text);        /* bytes of a program: no control character gets through */
 void text_heading(struct text *t, const char *name);    /* "Peak       " */
 void text_table(struct text *t, const char *name, const char *first, const char *others);
+
+/* summary_text_owners.c */
+void text_owners(struct text *t);
 
 /* summary_text_devices.c */
 void text_devices(struct text *t);

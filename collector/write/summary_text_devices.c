@@ -102,6 +102,8 @@ static void kernel_row(struct text *t, const struct kernel_row *r)
 	text_safe(&t->b, r->device->title);
 	if (k->timed < k->calls)
 		buf_print(&t->b, "  (%s without times)", units_count(k->calls - k->timed));
+	if (k->unfinished)
+		buf_print(&t->b, "  (%s unfinished)", units_count(k->unfinished));
 	buf_char(&t->b, '\n');
 }
 

@@ -91,7 +91,7 @@ def ends(box):
         run = box.run([program, way])
         same(f"{way}: status", run.status, status)
         same(f"{way}: output", run.stdout, "enqueued 3\n")
-        told = run.summary["losses"]["unfinished_work"] + sum(k["calls"] for k in run.summary["kernels"])
+        told = run.summary["losses"]["works_unfinished"] + sum(k["calls"] for k in run.summary["kernels"])
         same(f"{way}: kernels, ended or not", told, 3)
 
 

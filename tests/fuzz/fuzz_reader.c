@@ -1,5 +1,6 @@
 /*
- * fuzz_reader.c - any bytes as a raw file: reader, merge and model must neither crash nor hang nor grow without bound.
+ * fuzz_reader.c - any bytes as a raw file: reader, merge, model and writers must neither crash nor hang nor grow without
+ * bound. Every function has the same name here, so that no file which the input names is opened.
  *
  * A chunk is 4096 bytes, nearly all of them idle; so the input is a shorter form that is expanded here:
  *   one byte each for the numbers of words up (127 at most) and down, a head of 8 words, the words up, the words down.
@@ -8,11 +9,45 @@
  */
 #include "../../collector/read/feed.h"
 #include "../../collector/util/array.h"
+#include "../../collector/write/writer.h"
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 volatile u64 walked;                    /* so that walking is not optimised away */
+
+/* ---- symbols, of which nothing is known -------------------------------------------------- */
+
+static const struct frame only_frame = { .function = "f", .linkage = "f", .named = true };
+
+void symbols_prepare(struct symbols *y, const struct process *p, const u32 *nodes, u32 count)
+{
+	(void)y, (void)p, (void)nodes, (void)count;
+}
+
+struct frames symbols_frames(struct symbols *y, const struct process *p, u32 node)
+{
+	const struct module *m = node < p->nodes ? process_module(p, p->node[node].pc, p->node[node].epoch) : NULL;
+
+	(void)y;
+	return (struct frames) { .at = &only_frame, .count = 1, .module = m, .rel_pc = node };
+}
+
+const struct frame *symbols_owner(struct symbols *y, const struct process *p, u32 node, const struct module **module)
+{
+	struct frames f = symbols_frames(y, p, node);
+
+	if (module)
+		*module = f.module;
+	return f.at;
+}
+
+u64 symbols_unnamed(const struct symbols *y) { (void)y; return 0; }
+u64 symbols_unlined(const struct symbols *y) { (void)y; return 0; }
+
+/* ---- input ------------------------------------------------------------------------------- */
 
 static size_t take(const u8 **data, size_t *left, void *to, size_t n)
 {
@@ -44,10 +79,83 @@ static bool next_chunk(const u8 **data, size_t *left, union chunk *c)
 	return true;
 }
 
-static void look(void *to, struct process *p, enum curve_kind kind, u64 ticks, i64 bytes)
+/* ---- what the model tells is looked at, and handed to the writer ------------------------------ */
+
+static struct listener writer;
+static u64 looked;
+
+static u64 walk_text(const struct arg_text *t)
 {
-	(void)p, (void)kind;
-	*(u64 *)to += ticks ^ (u64)bytes;
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < t->length; i++)
+		sum += (u8)t->at[i];
+	return sum;
+}
+
+static void look_at_call(void *to, struct process *p, struct thread *t, const struct call *c)
+{
+	looked += strlen(c->name) + walk_text(&c->args) + (t ? t->tid : 0) + (c->node ? p->node[c->node].pc : 0) + (c->begin <= c->end);
+	if (c->begin > c->end || c->kind > CALL_MEMORY)
+		abort();
+	writer.call(to, p, t, c);
+}
+
+static void look_at_work(void *to, struct process *p, const struct work *w)
+{
+	looked += strlen(w->name) + walk_text(&w->args) + strlen(w->queue->name) + strlen(w->queue->device->title) + (w->node ? p->node[w->node].pc : 0);
+	if (w->start_ns > w->end_ns || w->end_ns >> 63 || w->kind >= WORK_KINDS || w->done >= DONE_KINDS)
+		abort();
+	writer.work(to, p, w);
+}
+
+static void walk_memory(const struct process *p, const struct device_memory *m)
+{
+	looked += strlen(m->what) + (m->label ? strlen(m->label) : 0) + walk_text(&m->args) + strlen(m->device->title) + (m->node ? p->node[m->node].pc : 0);
+	if (m->heap >= HEAPS_MAX)
+		abort();
+}
+
+static void look_at_memory(void *to, struct process *p, struct device_memory *m)
+{
+	walk_memory(p, m);
+	writer.memory(to, p, m);
+}
+
+static void look_at_end(void *to, struct process *p, struct device_memory *m)
+{
+	u32 i;
+
+	walk_memory(p, m);
+	for (i = 0; i < m->bounds; i++)
+		looked += strlen(m->bound[i].what) + (m->bound[i].label ? strlen(m->bound[i].label) : 0);
+	writer.memory_end(to, p, m);
+}
+
+static void look_at_point(void *to, struct process *p, struct device *d, int heap, u64 ticks, i64 bytes)
+{
+	looked += p->pid + strlen(d->title) + (u64)heap + ticks + (u64)bytes;
+	if (bytes < 0)
+		abort();
+	writer.device_point(to, p, d, heap, ticks, bytes);
+}
+
+static u64 walk_devices(const struct process *p)
+{
+	u64 sum = 0;
+	u32 i, j;
+
+	for (i = 0; i < p->devices; i++) {
+		const struct device *d = p->device[i];
+
+		sum += strlen(d->api) + strlen(d->name) + strlen(d->driver) + strlen(d->title) + (d->heaps ? strlen(p->pools.at[d->pool].name) : 0);
+		for (j = 0; j < d->kernels; j++)
+			sum += strlen(d->kernel[j].name) + d->kernel[j].total_ns;
+		for (j = 0; p->device_peak && j < p->device_peak[i].count; j++)
+			sum += (u64)p->device_peak[i].at[j].bytes;
+	}
+	return sum;
 }
 
 /* Everything that writers read is there. */
@@ -59,7 +167,7 @@ static u64 walk(const struct session *s)
 	for (i = 0; i < s->processes; i++) {
 		const struct process *p = s->process[i];
 
-		sum += strlen(p->name) + strlen(p->exe);
+		sum += strlen(p->name) + strlen(p->exe) + walk_devices(p);
 		for (j = 0; j < p->at_exit.count; j++)
 			sum += p->at_exit.at[j].node ? p->node[p->at_exit.at[j].node].pc : 0;
 		for (j = 1; j < p->nodes; j++)
@@ -67,25 +175,49 @@ static u64 walk(const struct session *s)
 	}
 	for (i = 0; i < s->total.at_peak.count; i++)
 		sum += s->process[s->total.at_peak.at[i].process]->pools.at[s->total.at_peak.at[i].pool].name[0];
+	for (i = 0; i < s->with_devices.at_peak.count; i++)
+		sum += s->process[s->with_devices.at_peak.at[i].process]->pools.at[s->with_devices.at_peak.at[i].pool].name[0];
+	for (i = 0; i < s->calls; i++)
+		sum += strlen(s->call[i].name) + s->call[i].total_ns;
 	for (i = 0; i < s->spans; i++)
 		sum += s->process[s->span[i].process]->pid;
 	return sum;
 }
 
+static void write_all(struct perfetto *w, struct session *s)
+{
+	static int nowhere = -1;
+
+	if (nowhere < 0)
+		nowhere = open("/dev/null", O_WRONLY);
+	perfetto_finish(w, s, NULL);
+	summary_json(nowhere, s, NULL);
+	summary_text(nowhere, s, NULL, false);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	u64 sum = 0;
-	struct listener l = { .to = &sum, .point = look };
-	struct feed f = feed_new(&l);
-	union chunk *c = merge_chunk(f.merge);
+	struct perfetto *w = perfetto_open(open("/dev/null", O_WRONLY));
+	struct listener l = writer = perfetto_listener(w);
+	struct feed f;
+	union chunk *c;
 
+	l.call = look_at_call;
+	l.work = look_at_work;
+	l.memory = look_at_memory;
+	l.memory_end = look_at_end;
+	l.device_point = look_at_point;
+	f = feed_new(&l);
+	c = merge_chunk(f.merge);
 	while (next_chunk(&data, &size, c)) {
 		feed_replay(&f, c);
 		c = merge_chunk(f.merge);
 	}
 	merge_unread(f.merge, c);
 	feed_end(&f);
-	walked += sum + walk(f.session);
+	walked += looked + walk(f.session);
+	write_all(w, f.session);
+	perfetto_close(w);
 	feed_free(&f);
 	return 0;
 }
@@ -137,10 +269,81 @@ static void seed_of_event(u32 type)
 	gen_leave(&g, 1040, 0x2000);
 	gen_enter(&g, 1050, 0x3000, 64, 1);
 	flush_when_long(&g);
-	gen_event(type >= EVENT_session ? &own : &g, 1060, type, body, shape_of[type].fields * 8, shape_of[type].text ? "ab" : NULL);
+	gen_event(type >= EVENT_session && type < EVENT_name ? &own : &g, 1060, type, body, shape_of[type].fields * 8, shape_of[type].text ? "ab" : NULL);
 	gen_flush(&g);
 	GEN_EVENT(&own, 1070, died, NULL, .pid = 5, .born = 1000);
 	gen_flush(&own);
+}
+
+static void put_devices(struct gen *g, u64 clock)
+{
+	GEN_EVENT(g, 1000, device, "A", .id = 1, .flags = DEVICE_GPU, .clock = clock);
+	GEN_EVENT(g, 1000, device, "A", .id = 2, .flags = DEVICE_CPU | DEVICE_HOST_MEMORY, .clock = DEVICE_CLOCK_BOUNDED);
+	GEN_EVENT(g, 1000, queue, "q", .id = 3, .device = 1);
+	GEN_EVENT(g, 1000, name, "k", .id = 1);
+	gen_node(g, 0, 0x400000);
+	GEN_EVENT(g, 1000, site, NULL, .id = 1, .node = 1);
+	gen_flush(g);
+}
+
+static void put_work(struct gen *g, u64 t, u64 id, u64 status)
+{
+	GEN_EVENT(g, t + 1, device_clock, NULL, .device_id = 1, .before = t, .after = t + 1, .device = t + 500);
+	GEN_EVENT(g, t + 2, work, "a=1", .id = id, .queue = 3, .kind = id % WORK_KINDS, .name = 1, .site = 1, .bytes = 8, .x = 4);
+	GEN_EVENT(g, t + 3, call, "b=2", .begin = t, .kind = CALL_SUBMIT, .name = 1, .node = 1, .work = id, .works = 1);
+	gen_flush(g);
+	GEN_EVENT(g, t + 9, work_done, NULL, .id = id, .status = status, .queued = t + 501, .submitted = t + 502, .start = t + 503, .end = t + 506);
+	gen_flush(g);
+}
+
+static void put_memory(struct gen *g, u64 t, u64 device)
+{
+	GEN_EVENT(g, t, device_alloc, "m", .id = device * 10, .device = device, .heap = device, .bytes = 4096, .node = 1);
+	GEN_EVENT(g, t + 1, device_alloc, "b", .id = device * 10 + 1, .device = device, .parent = device * 10, .offset = 64, .length = 64, .node = 1);
+	GEN_EVENT(g, t + 2, label, "w", .what = LABEL_MEMORY, .id = device * 10 + 1);
+	gen_flush(g);
+	GEN_EVENT(g, t + 3, device_free, NULL, .id = device * 10 + device - 1);
+	gen_flush(g);
+}
+
+/* A process with two devices and, by fork, one that goes on with its numbers. */
+static void seed_of_devices(u64 clock)
+{
+	struct gen own, g;
+	u64 id;
+
+	gen_init(&own, 0, 0, 0, write_short, NULL);
+	gen_session(&own, 1000, 4096);
+	gen_flush(&own);
+	gen_init(&g, 5, 1000, 0, write_short, NULL);
+	GEN_EVENT(&g, 1000, hello, "/x", .pid = 5);
+	GEN_EVENT(&g, 1000, thread, "t", .tid = 5);
+	put_devices(&g, clock);
+	for (id = 1; id <= 5; id++)
+		put_work(&g, 1000 + id * 20, id, id - 1);
+	put_memory(&g, 1200, 1);
+	put_memory(&g, 1210, 2);
+	gen_init(&g, 6, 1300, 0, write_short, NULL);
+	GEN_EVENT(&g, 1300, hello, "/x", .pid = 6, .ppid = 5, .flags = HELLO_FORKED, .parent = 1000);
+	put_work(&g, 1310, 7, DONE_TIMED);
+	GEN_EVENT(&own, 1400, died, NULL, .pid = 5, .born = 1000);
+	gen_flush(&own);
+}
+
+static int write_device_seeds(const char *dir)
+{
+	char path[4096];
+	u64 clock;
+
+	for (clock = 0; clock <= DEVICE_CLOCK_BOUNDED; clock++) {
+		snprintf(path, sizeof(path), "%s/devices-%llu", dir, (unsigned long long)clock);
+		out = fopen(path, "w");
+		if (!out)
+			return 1;
+		seed_of_devices(clock);
+		fclose(out);
+	}
+	return 0;
 }
 
 static int write_seeds(const char *dir)
@@ -158,7 +361,7 @@ static int write_seeds(const char *dir)
 		seed_of_event(type);
 		fclose(out);
 	}
-	return 0;
+	return write_device_seeds(dir);
 }
 
 static void write_word(const char *name, u64 word)

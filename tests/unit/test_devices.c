@@ -1,7 +1,7 @@
 /*
  * test_devices.c - device work, calls and memory, from records to the model and to a trace.
  *
- *   test_devices FILE      also leaves the trace in FILE, for the trace processor (e2e tests ask it with SQL)
+ *   test_devices X.perfetto-trace      also leaves the trace there, and the summaries beside it (e2e tests look at them)
  *
  * Two devices: "OpenCL 0" whose memory is the host's and whose clock is known by bounds only, "Vulkan 0" with memory in two
  * heaps and a calibrated clock that runs 40 ppm fast.
@@ -261,6 +261,8 @@ static void whole_run(struct gen *own, struct gen *g)
 	t = vulkan_memory(g, t + 10 * US);
 	t = vulkan_work(g, t + MS);
 	gen_flush(g);
+	GEN_EVENT(own, t, jit_name, "main", .pid = 50, .start = 0x400000, .size = 0x11);
+	GEN_EVENT(own, t, jit_name, "run_model", .pid = 50, .start = 0x400018, .size = 0x11);
 	GEN_EVENT(own, t + MS, died, NULL, .pid = 50, .born = BORN, .how = DIED_EXITED);
 	gen_flush(own);
 }
@@ -292,7 +294,7 @@ static void check_works(const struct session *s)
 	ok(cl->done[DONE_TIMED] == KERNELS + 2 && cl->done[DONE_FAILED] == 1 && cl->done[DONE_UNTIMED] == 1 && cl->done[DONE_NEVER] == 1,
 	   "ends are counted");
 	ok(s->losses.unfinished == 1 && s->losses.untimed == 1 && s->losses.failed == 1 && !s->losses.unknown_ids, "and what is missing");
-	ok(cl->kernels == 1 && cl->kernel[0].calls == KERNELS + 5 && cl->kernel[0].timed == KERNELS + 2, "kernels by name");
+	ok(cl->kernels == 1 && cl->kernel[0].calls == KERNELS + 4 && cl->kernel[0].unfinished == 1 && cl->kernel[0].timed == KERNELS + 2, "kernels by name");
 	ok(cl->kernel[0].total_ns == KERNELS * 200ull * US + 490 * US && cl->kernel[0].min_ns == 200 * US && cl->kernel[0].max_ns == 290 * US,
 	   "their times are the device's own");
 	ok(cl->busy_ns == KERNELS * 200ull * US + 300 * US, "busy %llu ns: overlap counts once", (unsigned long long)cl->busy_ns);
@@ -340,6 +342,48 @@ static void check_calls(const struct session *s)
 	ok(waits == KERNELS && total == KERNELS * 239ull * US, "the host waited %llu ns", (unsigned long long)total);
 }
 
+static void has(const char *text, const char *part)
+{
+	ok(strstr(text, part), "%s", part);
+}
+
+/* The summary, also left beside the trace. */
+static void summary(const char *path, const char *suffix, const struct session *s, struct symbols *y, const char *const *parts)
+{
+	static char text[1 << 18];
+	char name[4096];
+	int fd;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%.*s%s", (int)(strlen(path) - strlen(".perfetto-trace")), path, suffix);
+	fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	ok(!(strstr(suffix, "json") ? summary_json(fd, s, y) : summary_text(fd, s, y, false)), "%s is written", suffix);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	close(fd);
+	while (*parts)
+		has(text, *parts++);
+}
+
+static const char *const json_parts[] = {
+	"\"devices\": [{\"name\": \"pthread-cpu\", \"api\": \"OpenCL\", \"driver\": \"PoCL 3.1\", \"title\": \"OpenCL 0: pthread-cpu\"",
+	"\"peak_bytes\": 1048576, \"peak_time_ns\": 2012000, \"allocs\": 1, \"frees\": 1, \"objects\": 1, \"live_at_exit_bytes\": 0",
+	"\"busy_ns\": 10300000, \"kernels\": 54, \"works_timed\": 52",
+	"\"kernels\": [{\"name\": \"sgemm\", \"device\": \"OpenCL 0: pthread-cpu\", \"pid\": 50, \"calls\": 54, \"unfinished\": 1, \"timed\": 52",
+	"\"total_ns\": 10490000, \"avg_ns\": 201730, \"min_ns\": 200000, \"max_ns\": 290000",
+	"\"transfers\": [{\"kind\": \"copy\", \"device\": \"Vulkan 0: Big GPU\", \"pid\": 50, \"calls\": 20, \"unfinished\": 0, \"timed\": 20, \"bytes\": 81920",
+	"\"clock\": {\"kind\": \"calibrated\", \"match\": \"line\"",
+	"\"waits\": {\"calls\": 50, \"total_ns\": 11950000, \"by_name\": [{\"name\": \"clFinish\"",
+	"\"works_unfinished\": 1, \"works_untimed\": 1, \"works_failed\": 1, \"works_not_drawn\": 0, \"unknown_ids\": 0",
+	"\"peak_with_devices\": {\"bytes\": 4194304",
+	NULL,
+};
+
+static const char *const text_parts[] = {
+	"OpenCL 0: pthread-cpu  (times within", "Vulkan 0: Big GPU", "sgemm  on OpenCL 0: pthread-cpu  (2 without times)  (1 unfinished)",
+	"host blocked on device 11.9 ms in 50 calls: clFinish 11.9 ms (50)", "1 pieces of device work were not over", NULL,
+};
+
 static void run(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -355,6 +399,8 @@ static void run(const char *path)
 	check_calls(feed.session);
 	check_memory(feed.session);
 	perfetto_finish(w, feed.session, y);
+	summary(path, ".summary.json", feed.session, y, json_parts);
+	summary(path, ".summary.txt", feed.session, y, text_parts);
 	symbols_free(y);
 	ok(!perfetto_close(w), "the trace is written");
 	feed_free(&feed);

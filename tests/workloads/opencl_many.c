@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 	}
 	MUST(clFinish(q));
 	expect("kernels.0.calls", count);
-	expect("losses.unfinished_work", 0);
+	expect("losses.works_unfinished", 0);
 	clReleaseMemObject(m);
 	clReleaseKernel(k);
 	clReleaseCommandQueue(q);
