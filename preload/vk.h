@@ -83,6 +83,8 @@ extern struct vk_functions vk_real;
 extern struct vk_instance_functions vk_real_instance;
 extern PFN_vkCreateInstance vk_real_create_instance;
 
+PFN_vkGetInstanceProcAddr vk_getter_of(PFN_vkCreateInstance create);   /* the getter that gave it to the program; NULL: another way */
+
 #define VK_WRAPPER(name) __typeof__(*(PFN_##name)0) w_##name;
 VK_WRAPPED(VK_WRAPPER)
 VK_INSTANCE_WRAPPED(VK_WRAPPER)

@@ -23,14 +23,14 @@ const void *vk_in_chain(const void *chain, VkStructureType type)
 
 /* ---- instances ---------------------------------------------------------------------------- */
 
-/* The getter that belongs to a vkCreateInstance: the one that its own module exports, be it a loader or a driver. */
-static PFN_vkGetInstanceProcAddr getter_beside(const void *create)
+/* The getter that belongs to a vkCreateInstance: where it came from, or what its own module exports, be it a loader or a driver. */
+static PFN_vkGetInstanceProcAddr getter_beside(PFN_vkCreateInstance create)
 {
 	struct dl_find_object object;
 	struct elf_image image;
-	void *get = NULL;
+	void *get = (void *)vk_getter_of(create);
 
-	if (_dl_find_object((void *)create, &object) == 0 && elf_open(&image, object.dlfo_link_map)) {
+	if (!get && _dl_find_object((void *)create, &object) == 0 && elf_open(&image, object.dlfo_link_map)) {
 		get = elf_symbol(&image, "vkGetInstanceProcAddr");
 		if (!get)
 			get = elf_symbol(&image, "vk_icdGetInstanceProcAddr");
@@ -59,7 +59,7 @@ static bool names_extension(const VkInstanceCreateInfo *info, const char *name)
 	return false;
 }
 
-static void instance_known(VkInstance handle, const VkInstanceCreateInfo *info, const void *create)
+static void instance_known(VkInstance handle, const VkInstanceCreateInfo *info, PFN_vkCreateInstance create)
 {
 	struct vk_instance *i = pool_get(&instance_pool);
 
@@ -82,7 +82,7 @@ VkResult w_vkCreateInstance(const VkInstanceCreateInfo *info, const VkAllocation
 	VkResult r = create(info, allocator, instance);
 
 	if (r == VK_SUCCESS && vk_wanted())
-		instance_known(*instance, info, (const void *)create);
+		instance_known(*instance, info, create);
 	vk_call_note(begin, CALL_OTHER, "vkCreateInstance", r, NULL, CALLER());
 	api_leave();
 	return r;

@@ -51,12 +51,13 @@ static void *client_library;
 static void functions_start(void)
 {
 #if defined(BY_DLSYM) || defined(BY_GETTER)
-	void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+	const char *driver = getenv("VK_CLIENT_DRIVER");         /* straight to it, without a loader */
+	void *library = dlopen(driver ? driver : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
 		exit(77);
 	client_library = library;
-	vkGetInstanceProcAddr = (PFN_vkGetInstanceProcAddr)dlsym(library, "vkGetInstanceProcAddr");
+	vkGetInstanceProcAddr = (PFN_vkGetInstanceProcAddr)dlsym(library, driver ? "vk_icdGetInstanceProcAddr" : "vkGetInstanceProcAddr");
 #ifdef BY_DLSYM
 #define FIND(name) name = (PFN_##name)dlsym(library, #name);
 	GLOBAL(FIND) OF_INSTANCE(FIND) OF_DEVICE(FIND) OF_LATER(FIND)
