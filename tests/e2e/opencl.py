@@ -1,8 +1,8 @@
 """opencl.py - OpenCL programs on PoCL: all ways in, times and memory against what the program knows itself."""
-import os
 import signal
 
-from harness import PYTHON, ROOT, case, check, same
+from harness import PYTHON, case, check, same
+from vulkan import client_python
 
 DLSYM = """
 import ctypes, ctypes.util
@@ -102,3 +102,60 @@ def many(box):
 
 def register(tools):
     pass
+
+
+# ---- real clients ------------------------------------------------------------------------------
+
+PYOPENCL = """
+import numpy, pyopencl as cl, pyopencl.array
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+print("profiling:", bool(queue.properties & cl.command_queue_properties.PROFILING_ENABLE))
+a = pyopencl.array.to_device(queue, numpy.arange(1000, dtype=numpy.float32))
+kernel = cl.Program(context, "__kernel void add3(__global float *x) { x[get_global_id(0)] += 3; }").build().add3
+for _ in range(10):
+    event = kernel(queue, (1000,), None, a.data)
+queue.finish()
+print(a.get()[:3])
+try:
+    event.profile.start
+    print("times for all")
+except cl.RuntimeError:
+    print("no times")
+"""
+TINYGRAD = """
+from tinygrad import Tensor
+x = Tensor([[1., 2.], [3., 4.]])
+print((x @ x + 1).relu().sum().item())
+"""
+
+
+def same_output(box, words, env=None):
+    plain, run = box.native(words, env, timeout=120), box.run(words, env=env)
+    same("status", run.status, plain.status)
+    same("output", run.stdout, plain.stdout)
+    for row in run.sql("select count(*) n from slice where dur < -1"):
+        same("negative spans", row["n"], 0)
+    return run
+
+
+@case("opencl: pyopencl, which brings a loader of its own")
+def pyopencl(box):
+    run = same_output(box, [client_python(), "-c", PYOPENCL])
+    same("add3", [k["calls"] for k in run.summary["kernels"] if k["name"] == "add3"], [10])
+    same("memory at exit", run.summary["devices"][0]["live_at_exit_bytes"], 0)
+
+
+@case("opencl: tinygrad")
+def tinygrad(box):
+    run = same_output(box, [client_python(), "-c", TINYGRAD], {"DEV": "CL", "CACHELEVEL": "0"})
+    check(f"kernels: {run.summary['kernels']}", run.summary["devices"][0]["kernels"] >= 1)
+
+
+@case("opencl: clinfo, clpeak")
+def tools(box):
+    same_output(box, ["clinfo", "-l"])
+    run = box.run(["clpeak", "--kernel-latency"])
+    same("clpeak", run.status, 0)
+    check("clpeak enqueued thousands", run.summary["devices"][0]["kernels"] >= 20000)
+    same("unfinished", run.summary["losses"]["works_unfinished"], 0)

@@ -47,8 +47,19 @@ def quickstart(box):
     import json
     with open(box.file("mlprof-model.summary.json")) as file:
         summary = json.load(file)
-    same("peak", summary["peak"]["bytes"], own)
+    if "device: none" in done.stdout:
+        same("peak", summary["peak"]["bytes"], own)
+    else:
+        names = {kernel["name"] for kernel in summary["kernels"]}
+        same("kernels", names, {"attention_query", "attention_key", "attention_value", "feed_forward_up", "feed_forward_down"})
+        plain = box.run([os.path.join(box.tools.build, "tests", "model"), os.path.join(ROOT, "build", "tests", "tiny.weights")])
+        same("peak without the device", plain.summary["peak"]["bytes"], own)
     check("no pool for the weights", any(p["name"].endswith("tiny.weights") for p in summary["pools"]))
+    iree = box.native([os.path.join(ROOT, "scripts", "quickstart"), "iree"], timeout=600)
+    same(f"quickstart iree: {iree.stderr[-500:]}", iree.status, 0)
+    with open(box.file("mlprof-iree-run-module.summary.json")) as file:
+        kernels = json.load(file)["kernels"]
+    check(f"IREE's kernels: {kernels}", any("matmul" in kernel["name"] for kernel in kernels))
     other = box.native([os.path.join(ROOT, "scripts", "quickstart"), "--", "sh", "-c", "echo hi; exit 3"], timeout=300)
     same("quickstart -- CMD", (other.status, other.stdout.splitlines()[0]), (3, "hi"))
 
