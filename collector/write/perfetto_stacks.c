@@ -538,7 +538,8 @@ u32 stacks_callstack(struct stacks *k, u32 node, const char *below)
 	size_t mark = enc_open(&k->data, DATA_CALLSTACKS);
 
 	enc_uint(&k->data, IID, iid);
-	enc_raw(&k->data, way_bytes(k, way), way.len);
+	if (way.len)
+		enc_raw(&k->data, way_bytes(k, way), way.len);
 	if (lone)
 		enc_uint(&k->data, CALLSTACK_FRAME, lone);
 	enc_close(&k->data, mark);
