@@ -164,7 +164,8 @@ def caught(number, frame):
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
     signal.signal(number, caught)
 print("ready", flush=True)
-time.sleep(20)
+for _ in range(400):        # one long sleep would not be woken by a signal that comes just before it
+    time.sleep(0.05)
 """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
         process, trace = start(box, PYTHON, "-c", code)
