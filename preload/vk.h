@@ -119,7 +119,7 @@ struct vk_device {
 	bool hide_timeline, hide_calibrated;    /* by an extension that the program did not ask for: it shall not see it */
 	bool calibrated, monotonic;     /* its clock can be read; together with CLOCK_MONOTONIC */
 	u64 calibrate_next;             /* CLOCK_MONOTONIC ns: not before this */
-	u64 clock_last, clock_long;     /* last stamp, and what it was extended to */
+	u64 clock_long, clock_at;       /* latest stamp of few bits, extended; when it was seen, CLOCK_MONOTONIC ns */
 	u32 lock;                       /* of the lists below; for a few instructions, never around a real call */
 	struct vk_queue *queues;
 	struct vk_pool *pools;

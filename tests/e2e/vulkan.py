@@ -292,6 +292,8 @@ def odd(box):
         same(f"{mode}: ends", dict(records.statuses()), ends)
         same(f"{mode}: dispatches", sum(work["kind"] == KERNEL for work in records.works.values()), 10)
         spans = [(row["ts"], row["end"]) for row in run.sql("select ts, ts + dur as end from slice where category like '%kernel%' order by ts")]
+        residual = run.summary["devices"][0]["clock"]["residual_ns"]
+        check(f"{mode}: its clock is {residual} ns off", residual < 100000)
         check(f"{mode}: spans {spans[:4]}", mode == "busy" or all(a[1] <= b[0] for a, b in zip(spans, spans[1:])))
 
 
