@@ -81,14 +81,14 @@ struct vk_instance_functions { VK_INSTANCE_WRAPPED(VK_MEMBER) VK_INSTANCE_USED(V
 /* For handles that are not known: what the program was last given by dlsym, its GOT or a ProcAddr. */
 extern struct vk_functions vk_real;
 extern struct vk_instance_functions vk_real_instance;
-extern PFN_vkCreateInstance vk_real_create_instance;
 
-PFN_vkGetInstanceProcAddr vk_getter_of(PFN_vkCreateInstance create);   /* the getter that gave it to the program; NULL: another way */
+/* get: the getter that `create` came from; NULL: another way. */
+VkResult vk_create_instance(PFN_vkCreateInstance create, PFN_vkGetInstanceProcAddr get, const VkInstanceCreateInfo *info,
+			    const VkAllocationCallbacks *allocator, VkInstance *instance, struct caller at);
 
 #define VK_WRAPPER(name) __typeof__(*(PFN_##name)0) w_##name;
 VK_WRAPPED(VK_WRAPPER)
 VK_INSTANCE_WRAPPED(VK_WRAPPER)
-__typeof__(vkCreateInstance) w_vkCreateInstance;
 
 /* ---- instances and devices: vk_objects.c ------------------------------------------------ */
 

@@ -23,14 +23,14 @@ const void *vk_in_chain(const void *chain, VkStructureType type)
 
 /* ---- instances ---------------------------------------------------------------------------- */
 
-/* The getter that belongs to a vkCreateInstance: where it came from, or what its own module exports, be it a loader or a driver. */
+/* The getter that belongs to a vkCreateInstance: what its own module exports, be it a loader or a driver. */
 static PFN_vkGetInstanceProcAddr getter_beside(PFN_vkCreateInstance create)
 {
 	struct dl_find_object object;
 	struct elf_image image;
-	void *get = (void *)vk_getter_of(create);
+	void *get = NULL;
 
-	if (!get && _dl_find_object((void *)create, &object) == 0 && elf_open(&image, object.dlfo_link_map)) {
+	if (_dl_find_object((void *)create, &object) == 0 && elf_open(&image, object.dlfo_link_map)) {
 		get = elf_symbol(&image, "vkGetInstanceProcAddr");
 		if (!get)
 			get = elf_symbol(&image, "vk_icdGetInstanceProcAddr");
@@ -59,14 +59,14 @@ static bool names_extension(const VkInstanceCreateInfo *info, const char *name)
 	return false;
 }
 
-static void instance_known(VkInstance handle, const VkInstanceCreateInfo *info, PFN_vkCreateInstance create)
+static void instance_known(VkInstance handle, const VkInstanceCreateInfo *info, PFN_vkGetInstanceProcAddr get)
 {
 	struct vk_instance *i = pool_get(&instance_pool);
 
 	if (!i)
 		return;
 	i->handle = handle;
-	i->get = getter_beside(create);
+	i->get = get;
 	i->version = info->pApplicationInfo && info->pApplicationInfo->apiVersion ? info->pApplicationInfo->apiVersion : VK_API_VERSION_1_0;
 	i->properties2 = i->version >= VK_API_VERSION_1_1 || names_extension(info, VK_KHR_GET_PHYSICAL_DEVICE_PROPERTIES_2_EXTENSION_NAME);
 	if (i->get)
@@ -75,15 +75,15 @@ static void instance_known(VkInstance handle, const VkInstanceCreateInfo *info, 
 		pool_put(&instance_pool, i);
 }
 
-VkResult w_vkCreateInstance(const VkInstanceCreateInfo *info, const VkAllocationCallbacks *allocator, VkInstance *instance)
+VkResult vk_create_instance(PFN_vkCreateInstance create, PFN_vkGetInstanceProcAddr get, const VkInstanceCreateInfo *info,
+			    const VkAllocationCallbacks *allocator, VkInstance *instance, struct caller at)
 {
-	PFN_vkCreateInstance create = vk_real_create_instance;
 	u64 begin = api_enter();
 	VkResult r = create(info, allocator, instance);
 
 	if (r == VK_SUCCESS && vk_wanted())
-		instance_known(*instance, info, create);
-	vk_call_note(begin, CALL_OTHER, "vkCreateInstance", r, NULL, CALLER());
+		instance_known(*instance, info, get ? get : getter_beside(create));
+	vk_call_note(begin, CALL_OTHER, "vkCreateInstance", r, NULL, at);
 	api_leave();
 	return r;
 }

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -274,6 +275,18 @@ def again(box):
     run, records = recorded(box, [program, "leave"])
     same("work with a device left behind", records.seen(), truth(run))
     same("devices", len(run.summary["devices"]), 1)
+
+
+@case("vulkan: two loaders in one process")
+def loaders(box):
+    first = "libvulkan.so.1"
+    found = [path for path in glob.glob("/usr/lib/*/libvulkan.so.1") if os.path.exists(path)][0]
+    second = shutil.copy(os.path.realpath(found), box.file("libvulkan-other.so.1"))
+    for way in ("getters", "dlsym for each"):
+        run, records = recorded(box, [build(box, "vk_loaders.c", way), first, second, first])
+        same(f"{way}: work", records.seen(), truth(run))
+        same(f"{way}: which loader", [line.split("/")[-1] for line in run.stdout.splitlines() if " by " in line],
+             ["libvulkan.so.1", "libvulkan-other.so.1", "libvulkan.so.1"])
 
 
 @case("vulkan: drivers that do odd things")

@@ -46,13 +46,13 @@ GLOBAL(VARIABLE) OF_INSTANCE(VARIABLE) OF_DEVICE(VARIABLE) OF_LATER(VARIABLE)
 static PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
 #endif
 
-static void *client_library;
+static void *client_library;           /* may be set before */
 
 static void functions_start(void)
 {
 #if defined(BY_DLSYM) || defined(BY_GETTER)
 	const char *driver = getenv("VK_CLIENT_DRIVER");         /* straight to it, without a loader */
-	void *library = dlopen(driver ? driver : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *library = client_library ? client_library : dlopen(driver ? driver : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
 		exit(77);
