@@ -4,9 +4,11 @@
  *   api_vulkan.c    names -> wrappers; vkGet*ProcAddr
  *   vk_objects.c    instances, devices, queues: what is known of them, by handle
  *   vk_create.c     vkCreateDevice, with what timing needs switched on
+ *   vk_pools.c      command pools and command buffers
  *   vk_record.c     command buffers: what is recorded in them, with stamps around it
  *   vk_stamps.c     query pools of a command buffer; their results are copied on the device
  *   vk_submit.c     submits: our copies are appended to the program's own, and a mark that tells when they are done
+ *   vk_post.c       ... those copies (vk_plan.h)
  *   vk_ring.c       where the copies go
  *   vk_wait.c       waits and polls
  *   vk_drain.c      what is done is told; nobody ever waits for it
@@ -141,6 +143,8 @@ void vk_drain_all(bool last);                   /* at exit */
 /* The function for a handle that may be unknown. */
 #define VK_CALL(device, name) ((device) && (device)->fn.name ? (device)->fn.name : vk_real.name)
 
+#define DEVICE(object) ((object) ? (object)->device : NULL)
+
 static inline void vk_call_note(u64 begin, u32 kind, const char *name, VkResult r, const struct args *a, struct caller at)
 {
 	if (begin)
@@ -208,6 +212,8 @@ struct vk_pool {
 };
 
 struct vk_command_buffer *vk_command_buffer_of(VkCommandBuffer handle);
+void vk_recording_begin(struct vk_command_buffer *c);
+void vk_recording_end(struct vk_command_buffer *c);     /* the command buffer holds none any more */
 void vk_recording_drop(struct vk_recording *r);
 void vk_pools_release(struct vk_device *d);
 
