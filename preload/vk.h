@@ -30,7 +30,7 @@
 /* Functions of a device that have wrappers ... */
 #define VK_WRAPPED(X)                                                                                                   \
 	X(vkDestroyDevice) X(vkGetDeviceQueue) X(vkGetDeviceQueue2)                                                     \
-	X(vkQueueSubmit) X(vkQueueSubmit2) X(vkQueueBindSparse) X(vkQueuePresentKHR)                                    \
+	X(vkQueueSubmit) X(vkQueueSubmit2) X(vkQueueBindSparse) X(vkQueuePresentKHR) X(vkAcquireNextImageKHR)           \
 	X(vkQueueWaitIdle) X(vkDeviceWaitIdle) X(vkWaitForFences) X(vkGetFenceStatus)                                   \
 	X(vkWaitSemaphores) X(vkGetSemaphoreCounterValue)                                                               \
 	X(vkCreateCommandPool) X(vkDestroyCommandPool) X(vkResetCommandPool)                                            \

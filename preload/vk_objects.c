@@ -284,7 +284,8 @@ void w_vkDestroyDevice(VkDevice device, const VkAllocationCallbacks *allocator)
 	u64 begin = api_enter();
 
 	if (d) {
-		release(d);
+		if (device_pid == sys_getpid())
+			release(d);
 		handles_remove(&devices, (u64)device);
 		pool_put(&device_pool, d);
 	}

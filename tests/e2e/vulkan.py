@@ -139,7 +139,7 @@ def check_scene(box, words, *options, env=None):
 
 # ---- cases ----------------------------------------------------------------------------------
 
-SCENES = ("ops", "resubmit", "twice", "secondary", "rerecord", "many", "abandoned")
+SCENES = ("ops", "resubmit", "twice", "secondary", "rerecord", "many", "images", "abandoned")
 
 
 @case("vulkan: every way in")
@@ -158,7 +158,8 @@ def scenes(box):
     program = build(box)
     for scene in SCENES:
         check_scene(box, [program, scene, "12"])
-    check_scene(box, [program, "submit2", "13"])
+    for scene in ("submit2", "images"):
+        check_scene(box, [program, scene, "13"])
 
 
 @case("vulkan: versions 1.0 to 1.3")
@@ -207,7 +208,7 @@ def inside(box):
 def validation(box):
     program = build(box)
     for scene, version in (("ops", "10"), ("ops", "13"), ("resubmit", "12"), ("twice", "11"), ("secondary_slow", "12"), ("rerecord", "12"),
-                           ("many", "12"), ("submit2", "13"), ("abandoned", "12")):
+                           ("many", "12"), ("submit2", "13"), ("images", "13"), ("abandoned", "12")):
         run, _ = check_scene(box, [program, scene, version], env=VALIDATION)
         check(f"{scene}: {run.stdout}", "VUID" not in run.stdout)
     sync = {**VALIDATION, "VK_LAYER_ENABLES": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"}

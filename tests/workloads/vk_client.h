@@ -34,10 +34,11 @@
 	X(vkDestroyDescriptorPool) X(vkAllocateDescriptorSets) X(vkUpdateDescriptorSets)                                \
 	X(vkCreateBuffer) X(vkDestroyBuffer) X(vkGetBufferMemoryRequirements) X(vkAllocateMemory) X(vkFreeMemory)       \
 	X(vkBindBufferMemory) X(vkMapMemory) X(vkUnmapMemory) X(vkCreateImage) X(vkDestroyImage)                        \
-	X(vkGetImageMemoryRequirements) X(vkBindImageMemory)
+	X(vkGetImageMemoryRequirements) X(vkBindImageMemory) X(vkCmdClearColorImage) X(vkCmdCopyImage) X(vkCmdBlitImage)   \
+	X(vkCmdCopyBufferToImage) X(vkCmdCopyImageToBuffer)
 
 /* Of later versions: they may not be there. */
-#define OF_LATER(X) X(vkCmdDispatchBase) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkGetSemaphoreCounterValue)
+#define OF_LATER(X) X(vkCmdCopyImage2) X(vkCmdBlitImage2) X(vkCmdCopyBufferToImage2) X(vkCmdCopyImageToBuffer2) X(vkCmdDispatchBase) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkGetSemaphoreCounterValue)
 
 #if defined(BY_DLSYM) || defined(BY_GETTER)
 #define VARIABLE(name) static PFN_##name name;
@@ -46,7 +47,7 @@ GLOBAL(VARIABLE) OF_INSTANCE(VARIABLE) OF_DEVICE(VARIABLE) OF_LATER(VARIABLE)
 static PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
 #endif
 
-static void *client_library;           /* may be set before */
+__attribute__((unused)) static void *client_library;   /* may be set before */
 
 static void functions_start(void)
 {
