@@ -108,8 +108,8 @@ struct work {
 	u32 node;                       /* where it was recorded, if that is not where it was submitted */
 	u64 bytes, x, y, z, local;
 	u64 queued, submitted, start, end;      /* the device's stamps, 0: it has none */
-	u64 handed, seen;               /* ticks: when it was handed over, when its end was noticed */
-	u64 call_begin, call_end;       /* ticks, 0: its call is not known */
+	u64 handed_ns, seen_ns;         /* when it was handed over, when its end was noticed */
+	u64 call_begin_ns, call_end_ns; /* 0: its call is not known */
 	u64 start_ns, end_ns;
 	struct arg_text args;
 };

@@ -93,7 +93,7 @@ struct que {
 };
 
 struct recent_call {
-	u64 work, works, begin, end;
+	u64 work, works, begin_ns, end_ns;
 };
 
 enum { RECENT_CALLS = 16 };

@@ -70,11 +70,11 @@ static void progress(struct model *m, struct proc *p, struct open_work *w)
 
 /* ---- what it is -------------------------------------------------------------------------- */
 
-static void note_call(struct open_work *w, u64 begin, u64 end)
+static void note_call(struct open_work *w, const struct recent_call *c)
 {
 	w->called = true;
-	w->w.call_begin = begin;
-	w->w.call_end = end;
+	w->w.call_begin_ns = c->begin_ns;
+	w->w.call_end_ns = c->end_ns;
 }
 
 /* Its call may have been told before it. */
@@ -86,7 +86,7 @@ static void look_for_call(const struct devices *all, struct open_work *w)
 		const struct recent_call *c = &all->recent[i];
 
 		if (w->w.id - c->work < c->works)
-			note_call(w, c->begin, c->end);
+			note_call(w, c);
 	}
 }
 
@@ -110,7 +110,7 @@ void work_event(struct model *m, struct proc *p, struct stream *s, const struct 
 	w->w.y = r->y;
 	w->w.z = r->z;
 	w->w.local = r->local;
-	w->w.handed = e->ticks;
+	w->w.handed_ns = session_ns(&m->s, e->ticks);
 	if (e->text_len)
 		w->w.args = (struct arg_text) { text_copy(e->text, e->text_len), e->text_len };
 	look_for_call(&p->devices, w);
@@ -133,7 +133,7 @@ void work_done_event(struct model *m, struct proc *p, struct stream *s, const st
 	w->w.submitted = r->submitted;
 	w->w.start = r->start;
 	w->w.end = r->end;
-	w->w.seen = e->ticks;
+	w->w.seen_ns = session_ns(&m->s, e->ticks);
 	if (w->w.done == DONE_TIMED && (!r->start || r->end < r->start || r->end >> 63))
 		w->w.done = DONE_UNTIMED;
 	progress(m, p, w);
@@ -141,33 +141,34 @@ void work_done_event(struct model *m, struct proc *p, struct stream *s, const st
 
 /* ---- which call caused it ------------------------------------------------------------------ */
 
-static void call_found(struct model *m, struct proc *p, struct open_work *w, const struct call *c)
+static void call_found(struct model *m, struct proc *p, struct open_work *w, const struct recent_call *c)
 {
 	if (w->called)
 		return;
 	if (w->described && w->ended)
 		p->devices.orphans--;
-	note_call(w, c->begin, c->end);
+	note_call(w, c);
 	progress(m, p, w);
 }
 
 void works_called(struct model *m, struct proc *p, const struct call *c)
 {
+	struct recent_call *recent = &p->devices.recent[p->devices.recents++ % RECENT_CALLS], call;
 	struct open_work *w, *next;
 	u64 i;
 
-	p->devices.recent[p->devices.recents++ % RECENT_CALLS] = (struct recent_call) { c->work, c->works, c->begin, c->end };
+	call = *recent = (struct recent_call) { c->work, c->works, session_ns(&m->s, c->begin), session_ns(&m->s, c->end) };
 	if (c->works <= HASH_COUNT(p->devices.works)) {
 		for (i = 0; i < c->works; i++) {
 			w = find(p, c->work + i);
 			if (w)
-				call_found(m, p, w, c);
+				call_found(m, p, w, &call);
 		}
 		return;
 	}
 	HASH_ITER(hh, p->devices.works, w, next)
 		if (w->w.id - c->work < c->works)
-			call_found(m, p, w, c);
+			call_found(m, p, w, &call);
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */
@@ -175,9 +176,8 @@ void works_called(struct model *m, struct proc *p, const struct call *c)
 static void never_done(struct model *m, struct open_work *w, u64 ticks)
 {
 	w->w.done = DONE_NEVER;
-	w->w.seen = ticks;
-	w->w.start_ns = session_ns(&m->s, w->w.handed);
-	w->w.end_ns = session_ns(&m->s, ticks);
+	w->w.start_ns = w->w.handed_ns;
+	w->w.end_ns = w->w.seen_ns = session_ns(&m->s, ticks);
 	if (w->w.end_ns < w->w.start_ns)
 		w->w.end_ns = w->w.start_ns;
 	work_tell(m, w);

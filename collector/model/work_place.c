@@ -4,7 +4,8 @@
  * A device's clock is known the better the more has run, so work that is over is held back: until READY_MAX pieces wait,
  * or bounds of the clock would be forgotten that some of them need, or the process ends. Then the line through the
  * clock's bounds is drawn, and the pieces are told in order of their start. The line is right to within its residual;
- * what the host saw is right for certain: work starts after its call began and ends before its end was noticed.
+ * what the host saw is right for certain: work starts after its call began and ends before its end was noticed. Those
+ * moments are taken as they were told at the time, so that on the time line no work is before its call.
  */
 #include "inside.h"
 
@@ -18,10 +19,9 @@ static struct dev *dev_of_work(const struct open_work *w)
 /* ---- the clock ------------------------------------------------------------------------------ */
 
 /* What a piece of work tells of its device's clock. Readings of the clock itself are better, where there are any. */
-static void learn(struct model *m, struct dev *d, const struct work *w)
+static void learn(struct dev *d, const struct work *w)
 {
-	u64 begin = w->call_begin ? session_ns(&m->s, w->call_begin) : FIT_NO_LOW;
-	u64 end = w->call_end ? session_ns(&m->s, w->call_end) : FIT_NO_HIGH;
+	u64 begin = w->call_begin_ns ? w->call_begin_ns : FIT_NO_LOW, end = w->call_end_ns ? w->call_end_ns : FIT_NO_HIGH;
 
 	if (w->done != DONE_TIMED || d->pairs)
 		return;
@@ -29,7 +29,7 @@ static void learn(struct model *m, struct dev *d, const struct work *w)
 		d->stretches += fit_add(&d->fit, w->queued, begin, end);
 	else
 		d->stretches += fit_add(&d->fit, w->start, begin, FIT_NO_HIGH);
-	d->stretches += fit_add(&d->fit, w->end, FIT_NO_LOW, session_ns(&m->s, w->seen));
+	d->stretches += fit_add(&d->fit, w->end, FIT_NO_LOW, w->seen_ns);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -49,9 +49,9 @@ static void note_moved(struct clock_report *r, u64 before, u64 after)
 }
 
 /* Moved as a whole, so that its length stays as the device saw it; cut only where that does not help. */
-static void keep_inside(struct model *m, struct work *w)
+static void keep_inside(struct work *w)
 {
-	u64 low = w->call_begin ? session_ns(&m->s, w->call_begin) : 0, high = session_ns(&m->s, w->seen);
+	u64 low = w->call_begin_ns, high = w->seen_ns;
 
 	if (w->start_ns < low) {
 		w->end_ns += low - w->start_ns;
@@ -76,8 +76,8 @@ static void place(struct model *m, const struct dev *d, struct work *w)
 		w->start_ns = session_ns(&m->s, w->start);
 		w->end_ns = session_ns(&m->s, w->end);
 	} else {
-		w->start_ns = session_ns(&m->s, w->handed);
-		w->end_ns = session_ns(&m->s, w->seen);
+		w->start_ns = w->handed_ns;
+		w->end_ns = w->seen_ns;
 	}
 	if (w->end_ns < w->start_ns)
 		w->end_ns = w->start_ns;
@@ -180,7 +180,7 @@ static void settle(struct model *m, struct dev *d, struct open_work *w)
 	u64 before = w->w.start_ns;
 
 	if (w->w.done == DONE_TIMED) {
-		keep_inside(m, &w->w);
+		keep_inside(&w->w);
 		note_moved(&d->d.match, before, w->w.start_ns);
 	}
 	work_tell(m, w);
@@ -221,7 +221,7 @@ void work_ready(struct model *m, struct proc *p, struct open_work *w)
 	struct dev *d = dev_of_work(w);
 
 	(void)p;
-	learn(m, d, &w->w);
+	learn(d, &w->w);
 	works_place_old(m, d);
 	ARRAY_ROOM(d->ready, d->ready_room, d->readys + 1);
 	d->ready[d->readys++] = w;

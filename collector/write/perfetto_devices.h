@@ -41,6 +41,7 @@ struct queue_tracks {
 struct free_lanes {
 	u64 *track;                     /* those that are free, the last one given back on top */
 	u32 count, room;
+	u32 made;
 };
 
 struct device_tracks {

@@ -3,13 +3,14 @@
  * in one.
  *
  * A slice is begun when its memory is, so that lanes are given back when they are free. What is only known later - the
- * name, what lay inside - is said at its end; the viewer shows it with the rest.
+ * name, what lay inside - is said at its end; the viewer shows it with the rest. No more than LIVE_MAX that live at the
+ * same time are drawn.
  */
 #include "perfetto_devices.h"
 
 #include <stdio.h>
 
-enum { MEMORIES_MAX = 1000000, RANK_ALLOCATIONS = 50, RANK_OBJECTS = 51, LIST_TEXT = 4096 };
+enum { MEMORIES_MAX = 1000000, LIVE_MAX = 4000, RANK_ALLOCATIONS = 50, RANK_OBJECTS = 51, LIST_TEXT = 4096 };
 
 static const struct { u32 bit; const char *name; } flag_names[] = {
 	{ MEMORY_HOST_VISIBLE, "host_visible" }, { MEMORY_DEVICE_LOCAL, "device_local" }, { MEMORY_IMPORTED, "imported" },
@@ -48,6 +49,8 @@ static u64 lane_take(struct perfetto *w, struct device_tracks *k, const struct d
 
 	if (l->count)
 		return l->track[--l->count];
+	if (l->made++ >= LIVE_MAX)
+		return 0;
 	return is_object(m) ? track_new(w, "Objects", k->track, RANK_OBJECTS, 0) : track_new(w, "Allocations", k->track, RANK_ALLOCATIONS, 0);
 }
 
@@ -81,11 +84,11 @@ void memory_born(struct perfetto *w, struct process *p, struct device_memory *m)
 
 	if (!k)
 		return;
-	if (++of->memories > MEMORIES_MAX) {
+	m->track = ++of->memories <= MEMORIES_MAX ? lane_take(w, k, m) : 0;
+	if (!m->track) {
 		w->session->losses.spans++;
 		return;
 	}
-	m->track = lane_take(w, k, m);
 	s = slice_begin(w, of, ns_of(w, m->born), m->track, is_object(m) ? "object" : "allocation",
 			arg_text_once(&of->keys, m->what, strlen(m->what)));
 	arg_number(of->stacks, s.e, "size", ARG_UINT, m->bytes ? m->bytes : m->length);

@@ -8,6 +8,7 @@
  *
  * Bars on one track must not overlap, so a block takes the lane that has been free for longest, or a new one.
  */
+#include "driver.h"
 #include "perfetto.h"
 
 #include <stdio.h>
@@ -154,6 +155,18 @@ static void arg_text(struct bars *b, struct enc *e, const char *name, const char
 		arg(b, e, name, ARG_TEXT_IID, stacks_arg_text(b->stacks, text));
 }
 
+/* A block that the driver of a device took says so. */
+static void driver_args(struct bars *b, struct enc *e, u32 node)
+{
+	const char *call = driver_call(b->symbols, b->process, node);
+	const struct device *device = call ? driver_device(b->process) : NULL;
+
+	if (call)
+		arg_text(b, e, "driver_call", *call ? call : "unknown");
+	if (device)
+		arg_text(b, e, "driver_of", device->title);
+}
+
 static void begin_event(struct bars *b, struct enc *e, const struct span *s, u64 track)
 {
 	const struct frame *owner = symbols_owner(b->symbols, b->process, s->node, NULL);
@@ -168,6 +181,7 @@ static void begin_event(struct bars *b, struct enc *e, const struct span *s, u64
 	arg(b, e, "thread_id", ARG_UINT, s->tid);
 	arg_text(b, e, "thread", t ? t->name : NULL);
 	arg_text(b, e, "pool", b->lanes[s->pool].name);
+	driver_args(b, e, s->node);
 	if (!s->died)
 		arg(b, e, "never_freed", ARG_BOOL, 1);
 	enc_uint(e, EVENT_CALLSTACK_IID, stacks_callstack(b->stacks, s->node, NULL));

@@ -92,39 +92,6 @@ void summary_end(const struct process *p, char *text, size_t size)
 
 /* ---- devices ----------------------------------------------------------------------- */
 
-/* The wrappers of device APIs are called w_ and the function's name. What else of the library may be on a stack (dlopen,
- * operator new, ...) is exported, so it has another name even where symbols were stripped. */
-static const char *wrapper_name(const struct frames *all)
-{
-	const struct frame *last = &all->at[all->count - 1];
-
-	if (!all->module || strncmp(summary_last_part(all->module->path), "libmlprof.so", 12))
-		return NULL;
-	if (!last->named)
-		return "";
-	return strncmp(last->function, "w_", 2) ? NULL : last->function + 2;
-}
-
-const char *summary_driver_call(struct symbols *y, const struct process *p, u32 node)
-{
-	if (!p->devices)
-		return NULL;
-	for (u32 depth = 0; node && node < p->nodes && depth < 4096; depth++) {
-		struct frames all = symbols_frames(y, p, node);
-		const char *name = all.count ? wrapper_name(&all) : NULL;
-
-		if (name)
-			return name;
-		node = p->node[node].parent;
-	}
-	return NULL;
-}
-
-const struct device *summary_driver_device(const struct process *p)
-{
-	return p->devices == 1 ? p->device[0] : NULL;
-}
-
 bool summary_has_devices(const struct session *s)
 {
 	for (u32 i = 0; i < s->processes; i++)

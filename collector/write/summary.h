@@ -24,12 +24,6 @@ u64 summary_hook_ns(const struct session *s);
 u64 summary_waited_ns(const struct session *s);
 u64 summary_peak_rss(const struct session *s);          /* largest of any process */
 
-/* The call into a device's API inside of which the stack's memory was taken: then it is the driver's. "" if its name is
- * not known; NULL: the memory is the program's own. */
-const char *summary_driver_call(struct symbols *y, const struct process *p, u32 node);
-/* The device whose driver that must be: the only one there is, or NULL. */
-const struct device *summary_driver_device(const struct process *p);
-
 /* Sums over all devices. */
 bool summary_has_devices(const struct session *s);
 struct summary_waits { u64 calls, total_ns; };

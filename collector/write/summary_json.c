@@ -3,6 +3,7 @@
  *
  * Times ending in _ns are CLOCK_MONOTONIC, as in the trace; start_ns is when the recording began.
  */
+#include "driver.h"
 #include "summary.h"
 #include "util/json.h"
 
@@ -77,8 +78,8 @@ static void stack(struct json *j, const struct process *p, struct symbols *y, u3
 /* Memory that a device's driver took for itself. */
 static void driver(struct json *j, struct symbols *y, const struct process *p, u32 node)
 {
-	const char *call = summary_driver_call(y, p, node);
-	const struct device *device = call ? summary_driver_device(p) : NULL;
+	const char *call = driver_call(y, p, node);
+	const struct device *device = call ? driver_device(p) : NULL;
 
 	if (!call)
 		return;

@@ -2,6 +2,7 @@
  * summary_text_owners.c - whose memory the peak was made of, for people: a table of owners, under each the way to its
  * largest stack.
  */
+#include "driver.h"
 #include "summary_text.h"
 
 #include <stdio.h>
@@ -55,7 +56,7 @@ static void add_holder(struct owners *all, struct text *t, const struct holder *
 	const struct module *module = NULL;
 	const struct frame *frame = h->node ? symbols_owner(t->y, p, h->node, &module) : NULL;
 	const char *pool = h->pool < p->pools.count ? p->pools.at[h->pool].name : "?";
-	const char *driver = h->pool < POOL_FIXED ? summary_driver_call(t->y, p, h->node) : NULL;
+	const char *driver = h->pool < POOL_FIXED ? driver_call(t->y, p, h->node) : NULL;
 	u32 i = 0;
 
 	while (i < all->count && !same_owner(&all->at[i], frame, module, pool, driver))
@@ -128,7 +129,7 @@ static void callers(struct text *t, const struct holder *h)
 /* The driver of a device took it, for itself or for what the program asked of the device. */
 static void driver_note(struct text *t, const struct owner *o)
 {
-	const struct device *d = summary_driver_device(t->s->process[o->largest->process]);
+	const struct device *d = driver_device(t->s->process[o->largest->process]);
 
 	buf_text(&t->b, "  (driver");
 	if (d) {

@@ -143,6 +143,37 @@ static void nothing(void)
 	has(summary(true, false), "\"exit\": {\"reason\": \"unknown\"}");
 }
 
+/* The same memory, taken by a driver while the program was in a wrapper of ours; and a device with memory of its own. */
+static void devices(void)
+{
+	static struct module module = { .start = 0x9000, .end = 0x9100, .epoch_gone = UINT32_MAX, .path = "/opt/libmlprof.so" };
+	static struct node nodes[] = {
+		{ 0 }, { .pc = 0x1010 }, { .pc = 0x2010, .parent = 1 }, { .pc = 0x9010, .parent = 2 }, { .pc = 0x3010, .parent = 3 },
+	};
+	static struct device cpu = { .api = "OpenCL", .name = "cpu", .driver = "", .title = "OpenCL 0: cpu", .flags = DEVICE_CPU | DEVICE_HOST_MEMORY };
+	static struct device *list[] = { &cpu };
+	static struct holder held[] = { { .node = 4, .pool = POOL_MALLOC, .bytes = 3 << 20, .blocks = 3 } };
+	const char *text;
+
+	make_session();
+	images[0].node = nodes;
+	images[0].nodes = 5;
+	images[0].module = &module;
+	images[0].modules = images[0].devices = 1;
+	images[0].device = list;
+	session.total.at_peak = session.with_devices.at_peak = (struct holder_list){ held, 1 };
+	session.with_devices.peak = session.total.peak;
+	text = summary(false, false);
+	has(text, "(driver of OpenCL 0: cpu)");
+	ok(!strstr(text, "with devices"), "no second peak where the host has it all");
+	text = summary(true, false);
+	has(text, "\"driver_call\": null, \"driver_of\": \"OpenCL 0: cpu\"");
+	session.with_devices.peak += 1 << 20;
+	session.devices_then = 1 << 20;
+	has(summary(false, false), "with devices 5.00 MiB at 0 ns: host 4.00 MiB, devices 1.00 MiB");
+	make_session();
+}
+
 int main(void)
 {
 	make_session();
@@ -150,5 +181,6 @@ int main(void)
 	keys();
 	exec_chain();
 	nothing();
+	devices();
 	return done();
 }

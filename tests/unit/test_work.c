@@ -32,8 +32,8 @@ static void hear(void *to, struct process *p, const struct work *w)
 	if (tolds < 64)
 		told[tolds] = *w;
 	tolds++;
-	before_call += w->call_begin && w->done == DONE_TIMED && w->start_ns < w->call_begin;
-	after_seen += w->done == DONE_TIMED && w->end_ns > w->seen;
+	before_call += w->done == DONE_TIMED && w->start_ns < w->call_begin_ns;
+	after_seen += w->done == DONE_TIMED && w->end_ns > w->seen_ns;
 	backwards += w->start_ns < last_start;
 	last_start = w->start_ns;
 }

@@ -1,0 +1,51 @@
+/*
+ * driver.c - memory of the host that the driver of a device took.
+ *
+ * A driver allocates while the program is in one of its API's functions; then a wrapper of libmlprof.so is on the stack.
+ * What its own threads take can't be told from the program's.
+ */
+#include "driver.h"
+
+#include <string.h>
+
+enum { DEPTH_MAX = 4096 };
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The wrappers of device APIs are called w_ and the function's name. What else of the library may be on a stack (dlopen,
+ * operator new, ...) is exported, so it has another name even where symbols were stripped. */
+static const char *wrapper_name(const struct frames *all)
+{
+	const struct frame *last = &all->at[all->count - 1];
+
+	if (!all->module || strncmp(last_part(all->module->path), "libmlprof.so", 12))
+		return NULL;
+	if (!last->named)
+		return "";
+	return strncmp(last->function, "w_", 2) ? NULL : last->function + 2;
+}
+
+const char *driver_call(struct symbols *y, const struct process *p, u32 node)
+{
+	if (!p->devices)
+		return NULL;
+	for (u32 depth = 0; node && node < p->nodes && depth < DEPTH_MAX; depth++) {
+		struct frames all = symbols_frames(y, p, node);
+		const char *name = all.count ? wrapper_name(&all) : NULL;
+
+		if (name)
+			return name;
+		node = p->node[node].parent;
+	}
+	return NULL;
+}
+
+const struct device *driver_device(const struct process *p)
+{
+	return p->devices == 1 ? p->device[0] : NULL;
+}
