@@ -94,7 +94,7 @@ VK_INSTANCE_WRAPPED(VK_WRAPPER)
 
 /* ---- instances and devices: vk_objects.c ------------------------------------------------ */
 
-enum { VK_FAMILIES = 16 };
+enum { VK_FAMILIES = 16, VK_CHUNKS = 16 };
 
 struct vk_instance {
 	VkInstance handle;
@@ -125,7 +125,7 @@ struct vk_device {
 	u32 lock;                       /* of the lists below; for a few instructions, never around a real call */
 	struct vk_queue *queues;
 	struct vk_pool *pools;
-	struct vk_stamps *spare_stamps; /* query pools of command buffers that are gone */
+	struct vk_stamps *spare_stamps[VK_CHUNKS];      /* query pools of command buffers that are gone, by size */
 };
 
 /* A handle that is not dispatchable means something on its device only. */
@@ -160,7 +160,7 @@ struct vk_op {
 	const char *label;              /* innermost, or NULL; lives as long as the image */
 };
 
-enum { VK_BLOCK_OPS = 31, VK_CHUNKS = 16, VK_CHUNK_FIRST = 32, VK_LABELS = 8 };
+enum { VK_BLOCK_OPS = 31, VK_CHUNK_FIRST = 32, VK_LABELS = 8 };
 
 struct vk_block { struct vk_block *next; u32 used; struct vk_op op[VK_BLOCK_OPS]; };
 

@@ -128,6 +128,7 @@ def check_scene(box, words, *options, env=None):
     """all work is there, timed, in order, on the one queue"""
     run, records = recorded(box, words, *options, env=env)
     told = truth(run)
+    same("losses.unknown_frees", run.summary["losses"]["unknown_frees"], 0)
     check("the program told of no work", told)
     same(f"{words[1:]}: work", records.seen(), told)
     same(f"{words[1:]}: ends", dict(records.statuses()), {DONE_TIMED: sum(told.values())})
