@@ -117,6 +117,7 @@ struct vk_device {
 	struct vk_family family[VK_FAMILIES];
 	VkPhysicalDeviceMemoryProperties memory;
 	float period;                   /* ns of a device tick */
+	bool cpu;                       /* its memory is the program's heap */
 	bool timeline;                  /* timeline semaphores are switched on */
 	bool hide_timeline, hide_calibrated;    /* by an extension that the program did not ask for: it shall not see it */
 	bool calibrated, monotonic;     /* its clock can be read; together with CLOCK_MONOTONIC */

@@ -165,7 +165,6 @@ static u64 identity(const struct vk_device *d)
 /* A physical device keeps its number however often the program makes instances and devices of it. */
 static void tell_device(struct vk_device *d, const VkPhysicalDeviceProperties *p)
 {
-	bool cpu = p->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
 	u64 key = mix(mix(0xcbf29ce484222325ull, p->deviceName, text_length(p->deviceName)), p->pipelineCacheUUID, VK_UUID_SIZE) ^ process_born();
 	char driver[VK_MAX_DRIVER_NAME_SIZE + VK_MAX_DRIVER_INFO_SIZE];
 
@@ -176,7 +175,7 @@ static void tell_device(struct vk_device *d, const VkPhysicalDeviceProperties *p
 	d->number = device_number();
 	handles_put(&numbers, key, (void *)d->number);
 	driver_of(d, driver, sizeof driver);
-	device_note(&(struct rec_device){ d->number, cpu ? DEVICE_CPU | DEVICE_HOST_MEMORY : DEVICE_GPU, DEVICE_CLOCK_CALIBRATED }, "Vulkan",
+	device_note(&(struct rec_device){ d->number, d->cpu ? DEVICE_CPU | DEVICE_HOST_MEMORY : DEVICE_GPU, DEVICE_CLOCK_CALIBRATED }, "Vulkan",
 		    p->deviceName, driver);
 }
 
@@ -241,6 +240,7 @@ void vk_device_known(struct vk_device *set)
 	d->instance->fn.vkGetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
 	d->version = p.apiVersion < d->instance->version ? p.apiVersion : d->instance->version;
 	d->period = p.limits.timestampPeriod;
+	d->cpu = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
 	find_functions(d);
 	look_at_families(d);
 	tell_device(d, &p);
