@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 
-from harness import TESTS, case, check, same
+from harness import PYTHON, TESTS, case, check, same
 
 WORKLOADS = os.path.join(TESTS, "workloads")
 LOCK = threading.Lock()
@@ -149,9 +149,17 @@ def ways(box):
         run, _ = check_scene(box, [build(box, way=way), "ops", "12"])
         same(f"{way}: devices", [device["api"] for device in run.summary["devices"]], ["Vulkan"])
         same(f"{way}: kernels", run.summary["devices"][0]["kernels"], 3)
-    plugin = box.compile("workloads/vk_work.c", "vk_work.so", ["-Wno-unused-function", "-I", box.tools.programs, "-shared", "-fPIC", "-Dmain=plugin_main",
-                                                              "-lvulkan"])
-    check_scene(box, [box.compile("workloads/vk_plugin.c"), plugin, "ops", "12"])
+    # a plugin that is linked to the loader; one that opens it, and has visible variables of the functions' names
+    for name, flags in (("vk_work.so", ["-lvulkan"]), ("vk_variables.so", ["-DBY_GETTER", "-DVISIBLE"])):
+        plugin = box.compile("workloads/vk_work.c", name,
+                             ["-Wno-unused-function", "-I", box.tools.programs, "-shared", "-fPIC", "-Dmain=plugin_main", *flags])
+        check_scene(box, [box.compile("workloads/vk_plugin.c"), plugin, "ops", "12"])
+
+
+@case("vulkan: no Vulkan where there is none")
+def none(box):
+    program = "import ctypes; print([hasattr(ctypes.CDLL(None), name) for name in ('vkCreateInstance', 'vkGetInstanceProcAddr')])"
+    same("output", box.run([PYTHON, "-c", program]).stdout, "[False, False]\n")
 
 
 @case("vulkan: nothing that was submitted is missing")

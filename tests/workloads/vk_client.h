@@ -5,6 +5,7 @@
  *   (nothing)      linked
  *   -DBY_DLSYM     dlopen, and dlsym for each
  *   -DBY_GETTER    dlopen, dlsym for vkGetInstanceProcAddr, the rest from it and from vkGetDeviceProcAddr
+ *   -DVISIBLE      with variables of the functions' names that other modules can see, as some wrappers have
  */
 #ifndef VK_CLIENT_H
 #define VK_CLIENT_H
@@ -41,7 +42,11 @@
 #define OF_LATER(X) X(vkCmdCopyImage2) X(vkCmdBlitImage2) X(vkCmdCopyBufferToImage2) X(vkCmdCopyImageToBuffer2) X(vkCmdDispatchBase) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkGetSemaphoreCounterValue)
 
 #if defined(BY_DLSYM) || defined(BY_GETTER)
+#ifdef VISIBLE          /* and variables that have the functions' names are there for all to see */
+#define VARIABLE(name) PFN_##name name;
+#else
 #define VARIABLE(name) static PFN_##name name;
+#endif
 GLOBAL(VARIABLE) OF_INSTANCE(VARIABLE) OF_DEVICE(VARIABLE) OF_LATER(VARIABLE)
 #undef VARIABLE
 static PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
