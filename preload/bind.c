@@ -48,14 +48,15 @@ const struct entry *entry_find(const char *name)
 	return NULL;
 }
 
-void bind_found(const struct entry *e, void *real)
+void *bind_found(const struct entry *e, void *real)
 {
 	if (real == e->wrapper)
-		return;
+		return real;
 	if (e->found)
 		e->found(real);
 	if (e->real)
 		__atomic_store_n(e->real, real, __ATOMIC_RELEASE);
+	return e->pick ? e->pick(real) : e->wrapper;
 }
 
 /* ---- dlsym -------------------------------------------------------------------------- */
@@ -95,8 +96,7 @@ __attribute__((visibility("hidden"))) void *bind_pick(void *handle, const char *
 	real = version ? bind_next_dlvsym(handle, name, version) : bind_next_dlsym(handle, name);
 	if (!real)
 		return handle == RTLD_DEFAULT ? NULL : (void *)1;
-	bind_found(e, real);
-	return e->wrapper;
+	return bind_found(e, real);
 }
 
 void bind_start(void)

@@ -90,8 +90,7 @@ static bool bind_relocations(const struct module *m, const struct elf_image *e, 
 			all = false;
 			continue;
 		}
-		bind_found(entry, real);
-		write_slot(m, slot, entry->wrapper);
+		write_slot(m, slot, bind_found(entry, real));
 	}
 	return all;
 }

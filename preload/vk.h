@@ -4,9 +4,11 @@
  *   api_vulkan.c    names -> wrappers; vkGet*ProcAddr
  *   vk_objects.c    instances, devices, queues: what is known of them, by handle
  *   vk_create.c     vkCreateDevice, with what timing needs switched on
+ *   vk_pools.c      command pools and command buffers
  *   vk_record.c     command buffers: what is recorded in them, with stamps around it
  *   vk_stamps.c     query pools of a command buffer; their results are copied on the device
  *   vk_submit.c     submits: our copies are appended to the program's own, and a mark that tells when they are done
+ *   vk_post.c       ... those copies (vk_plan.h)
  *   vk_ring.c       where the copies go
  *   vk_wait.c       waits and polls
  *   vk_drain.c      what is done is told; nobody ever waits for it
@@ -28,7 +30,7 @@
 /* Functions of a device that have wrappers ... */
 #define VK_WRAPPED(X)                                                                                                   \
 	X(vkDestroyDevice) X(vkGetDeviceQueue) X(vkGetDeviceQueue2)                                                     \
-	X(vkQueueSubmit) X(vkQueueSubmit2) X(vkQueueBindSparse) X(vkQueuePresentKHR)                                    \
+	X(vkQueueSubmit) X(vkQueueSubmit2) X(vkQueueBindSparse) X(vkQueuePresentKHR) X(vkAcquireNextImageKHR)           \
 	X(vkQueueWaitIdle) X(vkDeviceWaitIdle) X(vkWaitForFences) X(vkGetFenceStatus)                                   \
 	X(vkWaitSemaphores) X(vkGetSemaphoreCounterValue)                                                               \
 	X(vkCreateCommandPool) X(vkDestroyCommandPool) X(vkResetCommandPool)                                            \
@@ -81,18 +83,18 @@ struct vk_instance_functions { VK_INSTANCE_WRAPPED(VK_MEMBER) VK_INSTANCE_USED(V
 /* For handles that are not known: what the program was last given by dlsym, its GOT or a ProcAddr. */
 extern struct vk_functions vk_real;
 extern struct vk_instance_functions vk_real_instance;
-extern PFN_vkCreateInstance vk_real_create_instance;
 
-PFN_vkGetInstanceProcAddr vk_getter_of(PFN_vkCreateInstance create);   /* the getter that gave it to the program; NULL: another way */
+/* get: the getter that `create` came from; NULL: another way. */
+VkResult vk_create_instance(PFN_vkCreateInstance create, PFN_vkGetInstanceProcAddr get, const VkInstanceCreateInfo *info,
+			    const VkAllocationCallbacks *allocator, VkInstance *instance, struct caller at);
 
 #define VK_WRAPPER(name) __typeof__(*(PFN_##name)0) w_##name;
 VK_WRAPPED(VK_WRAPPER)
 VK_INSTANCE_WRAPPED(VK_WRAPPER)
-__typeof__(vkCreateInstance) w_vkCreateInstance;
 
 /* ---- instances and devices: vk_objects.c ------------------------------------------------ */
 
-enum { VK_FAMILIES = 16 };
+enum { VK_FAMILIES = 16, VK_CHUNKS = 16 };
 
 struct vk_instance {
 	VkInstance handle;
@@ -115,15 +117,16 @@ struct vk_device {
 	struct vk_family family[VK_FAMILIES];
 	VkPhysicalDeviceMemoryProperties memory;
 	float period;                   /* ns of a device tick */
+	bool cpu;                       /* its memory is the program's heap */
 	bool timeline;                  /* timeline semaphores are switched on */
 	bool hide_timeline, hide_calibrated;    /* by an extension that the program did not ask for: it shall not see it */
 	bool calibrated, monotonic;     /* its clock can be read; together with CLOCK_MONOTONIC */
 	u64 calibrate_next;             /* CLOCK_MONOTONIC ns: not before this */
-	u64 clock_last, clock_long;     /* last stamp, and what it was extended to */
+	u64 clock_long, clock_at;       /* latest stamp of few bits, extended; when it was seen, CLOCK_MONOTONIC ns */
 	u32 lock;                       /* of the lists below; for a few instructions, never around a real call */
 	struct vk_queue *queues;
 	struct vk_pool *pools;
-	struct vk_stamps *spare_stamps; /* query pools of command buffers that are gone */
+	struct vk_stamps *spare_stamps[VK_CHUNKS];      /* query pools of command buffers that are gone, by size */
 };
 
 /* A handle that is not dispatchable means something on its device only. */
@@ -141,6 +144,8 @@ void vk_drain_all(bool last);                   /* at exit */
 /* The function for a handle that may be unknown. */
 #define VK_CALL(device, name) ((device) && (device)->fn.name ? (device)->fn.name : vk_real.name)
 
+#define DEVICE(object) ((object) ? (object)->device : NULL)
+
 static inline void vk_call_note(u64 begin, u32 kind, const char *name, VkResult r, const struct args *a, struct caller at)
 {
 	if (begin)
@@ -156,7 +161,7 @@ struct vk_op {
 	const char *label;              /* innermost, or NULL; lives as long as the image */
 };
 
-enum { VK_BLOCK_OPS = 31, VK_CHUNKS = 16, VK_CHUNK_FIRST = 32, VK_LABELS = 8 };
+enum { VK_BLOCK_OPS = 31, VK_CHUNK_FIRST = 32, VK_LABELS = 8 };
 
 struct vk_block { struct vk_block *next; u32 used; struct vk_op op[VK_BLOCK_OPS]; };
 
@@ -208,6 +213,8 @@ struct vk_pool {
 };
 
 struct vk_command_buffer *vk_command_buffer_of(VkCommandBuffer handle);
+void vk_recording_begin(struct vk_command_buffer *c);
+void vk_recording_end(struct vk_command_buffer *c);     /* the command buffer holds none any more */
 void vk_recording_drop(struct vk_recording *r);
 void vk_pools_release(struct vk_device *d);
 

@@ -16,25 +16,33 @@ static u64 monotonic(void)
 	return (u64)t.tv_sec * 1000000000ull + (u64)t.tv_nsec;
 }
 
-/* Stamps of fewer than 64 bits wrap: they are taken to lie within half a turn of the last one. */
+/*
+ * Stamps of fewer than 64 bits wrap: they are taken to lie within half a turn of what the clock must show by now, going by
+ * the host's clock since the last stamp.
+ */
 static u64 extend(struct vk_device *d, u32 bits, u64 stamp)
 {
-	u64 mask = bits >= 64 ? ~0ull : (1ull << bits) - 1, last, step, now;
+	u64 mask = (1ull << bits) - 1, now = monotonic(), due, step;
 
 	stamp &= mask;
-	if (bits >= 64)
-		return stamp;
-	last = __atomic_load_n(&d->clock_long, __ATOMIC_RELAXED);
-	step = (stamp - last) & mask;
-	now = step > mask / 2 && last > mask - step ? last - (mask + 1 - step) : last + step;
-	if (now > last)
-		__atomic_store_n(&d->clock_long, now, __ATOMIC_RELAXED);
-	return now;
+	spin_lock(&d->lock);
+	due = d->clock_long ? d->clock_long + (u64)((float)(now - d->clock_at) / d->period) : stamp;
+	step = (stamp - due) & mask;
+	if (step <= mask / 2 || due < mask + 1 - step)
+		stamp = due + step;
+	else
+		stamp = due - (mask + 1 - step);
+	if (stamp > d->clock_long) {
+		d->clock_long = stamp;
+		d->clock_at = now;
+	}
+	spin_unlock(&d->lock);
+	return stamp;
 }
 
 u64 vk_clock_ns(struct vk_device *d, u32 bits, u64 stamp)
 {
-	u64 long_stamp = extend(d, bits, stamp);
+	u64 long_stamp = bits < 64 ? extend(d, bits, stamp) : stamp;
 
 	return d->period == 1.0f ? long_stamp : (u64)((long double)long_stamp * d->period);
 }

@@ -114,7 +114,7 @@ void w_vkQueueBeginDebugUtilsLabelEXT(VkQueue queue, const VkDebugUtilsLabelEXT 
 
 	if (q && q->labels++ < VK_LABELS)
 		q->label[q->labels - 1] = label->pLabelName ? vk_text(label->pLabelName) : NULL;
-	VK_CALL(q ? q->device : NULL, vkQueueBeginDebugUtilsLabelEXT)(queue, label);
+	VK_CALL(DEVICE(q), vkQueueBeginDebugUtilsLabelEXT)(queue, label);
 }
 
 void w_vkQueueEndDebugUtilsLabelEXT(VkQueue queue)
@@ -123,5 +123,5 @@ void w_vkQueueEndDebugUtilsLabelEXT(VkQueue queue)
 
 	if (q && q->labels)
 		q->labels--;
-	VK_CALL(q ? q->device : NULL, vkQueueEndDebugUtilsLabelEXT)(queue);
+	VK_CALL(DEVICE(q), vkQueueEndDebugUtilsLabelEXT)(queue);
 }

@@ -23,14 +23,14 @@ const void *vk_in_chain(const void *chain, VkStructureType type)
 
 /* ---- instances ---------------------------------------------------------------------------- */
 
-/* The getter that belongs to a vkCreateInstance: where it came from, or what its own module exports, be it a loader or a driver. */
+/* The getter that belongs to a vkCreateInstance: what its own module exports, be it a loader or a driver. */
 static PFN_vkGetInstanceProcAddr getter_beside(PFN_vkCreateInstance create)
 {
 	struct dl_find_object object;
 	struct elf_image image;
-	void *get = (void *)vk_getter_of(create);
+	void *get = NULL;
 
-	if (!get && _dl_find_object((void *)create, &object) == 0 && elf_open(&image, object.dlfo_link_map)) {
+	if (_dl_find_object((void *)create, &object) == 0 && elf_open(&image, object.dlfo_link_map)) {
 		get = elf_symbol(&image, "vkGetInstanceProcAddr");
 		if (!get)
 			get = elf_symbol(&image, "vk_icdGetInstanceProcAddr");
@@ -59,14 +59,14 @@ static bool names_extension(const VkInstanceCreateInfo *info, const char *name)
 	return false;
 }
 
-static void instance_known(VkInstance handle, const VkInstanceCreateInfo *info, PFN_vkCreateInstance create)
+static void instance_known(VkInstance handle, const VkInstanceCreateInfo *info, PFN_vkGetInstanceProcAddr get)
 {
 	struct vk_instance *i = pool_get(&instance_pool);
 
 	if (!i)
 		return;
 	i->handle = handle;
-	i->get = getter_beside(create);
+	i->get = get;
 	i->version = info->pApplicationInfo && info->pApplicationInfo->apiVersion ? info->pApplicationInfo->apiVersion : VK_API_VERSION_1_0;
 	i->properties2 = i->version >= VK_API_VERSION_1_1 || names_extension(info, VK_KHR_GET_PHYSICAL_DEVICE_PROPERTIES_2_EXTENSION_NAME);
 	if (i->get)
@@ -75,15 +75,15 @@ static void instance_known(VkInstance handle, const VkInstanceCreateInfo *info, 
 		pool_put(&instance_pool, i);
 }
 
-VkResult w_vkCreateInstance(const VkInstanceCreateInfo *info, const VkAllocationCallbacks *allocator, VkInstance *instance)
+VkResult vk_create_instance(PFN_vkCreateInstance create, PFN_vkGetInstanceProcAddr get, const VkInstanceCreateInfo *info,
+			    const VkAllocationCallbacks *allocator, VkInstance *instance, struct caller at)
 {
-	PFN_vkCreateInstance create = vk_real_create_instance;
 	u64 begin = api_enter();
 	VkResult r = create(info, allocator, instance);
 
 	if (r == VK_SUCCESS && vk_wanted())
-		instance_known(*instance, info, create);
-	vk_call_note(begin, CALL_OTHER, "vkCreateInstance", r, NULL, CALLER());
+		instance_known(*instance, info, get ? get : getter_beside(create));
+	vk_call_note(begin, CALL_OTHER, "vkCreateInstance", r, NULL, at);
 	api_leave();
 	return r;
 }
@@ -165,7 +165,6 @@ static u64 identity(const struct vk_device *d)
 /* A physical device keeps its number however often the program makes instances and devices of it. */
 static void tell_device(struct vk_device *d, const VkPhysicalDeviceProperties *p)
 {
-	bool cpu = p->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
 	u64 key = mix(mix(0xcbf29ce484222325ull, p->deviceName, text_length(p->deviceName)), p->pipelineCacheUUID, VK_UUID_SIZE) ^ process_born();
 	char driver[VK_MAX_DRIVER_NAME_SIZE + VK_MAX_DRIVER_INFO_SIZE];
 
@@ -176,7 +175,7 @@ static void tell_device(struct vk_device *d, const VkPhysicalDeviceProperties *p
 	d->number = device_number();
 	handles_put(&numbers, key, (void *)d->number);
 	driver_of(d, driver, sizeof driver);
-	device_note(&(struct rec_device){ d->number, cpu ? DEVICE_CPU | DEVICE_HOST_MEMORY : DEVICE_GPU, DEVICE_CLOCK_CALIBRATED }, "Vulkan",
+	device_note(&(struct rec_device){ d->number, d->cpu ? DEVICE_CPU | DEVICE_HOST_MEMORY : DEVICE_GPU, DEVICE_CLOCK_CALIBRATED }, "Vulkan",
 		    p->deviceName, driver);
 }
 
@@ -241,6 +240,7 @@ void vk_device_known(struct vk_device *set)
 	d->instance->fn.vkGetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
 	d->version = p.apiVersion < d->instance->version ? p.apiVersion : d->instance->version;
 	d->period = p.limits.timestampPeriod;
+	d->cpu = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
 	find_functions(d);
 	look_at_families(d);
 	tell_device(d, &p);
@@ -284,7 +284,8 @@ void w_vkDestroyDevice(VkDevice device, const VkAllocationCallbacks *allocator)
 	u64 begin = api_enter();
 
 	if (d) {
-		release(d);
+		if (device_pid == sys_getpid())
+			release(d);
 		handles_remove(&devices, (u64)device);
 		pool_put(&device_pool, d);
 	}

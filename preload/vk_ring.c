@@ -30,6 +30,16 @@ static bool make_pool(struct vk_queue *q)
 	return q->device->fn.vkCreateCommandPool(q->device->handle, &info, NULL, &q->pool) == VK_SUCCESS;
 }
 
+/* It does so on a thread of its own, where nobody can tell what for. */
+static void say_what_stamps_cost(const struct vk_queue *q)
+{
+	static u32 said;
+
+	if (q->stamps && q->device->cpu && !__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+		notice_note("the Vulkan device is the CPU: its driver takes heap memory, about 1 KiB, for each stamp that is under way "
+			    "(--device-time=submit takes fewer, off none)");
+}
+
 bool vk_ring_start(struct vk_queue *q)
 {
 	if (likely(q->ready))
@@ -42,6 +52,7 @@ bool vk_ring_start(struct vk_queue *q)
 	if (q->stamps && !make_pool(q))
 		q->stamps = false;
 	q->broken = false;
+	say_what_stamps_cost(q);
 	return q->ready = true;
 }
 

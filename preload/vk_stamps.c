@@ -15,16 +15,14 @@ enum { RANGE_FIRST = 16384 };
 
 /* ---- query pools ----------------------------------------------------------------------------- */
 
-static struct vk_stamps *take_spare(struct vk_device *d, u32 ops)
+static struct vk_stamps *take_spare(struct vk_device *d, u32 chunk)
 {
-	struct vk_stamps **at, *found;
+	struct vk_stamps *found;
 
 	spin_lock(&d->lock);
-	for (at = &d->spare_stamps; *at && (*at)->ops != ops; at = &(*at)->next)
-		;
-	found = *at;
+	found = d->spare_stamps[chunk];
 	if (found)
-		*at = found->next;
+		d->spare_stamps[chunk] = found->next;
 	spin_unlock(&d->lock);
 	return found;
 }
@@ -54,7 +52,7 @@ bool vk_stamps_for(struct vk_command_buffer *c, u32 op, VkQueryPool *pool, u32 *
 	if (chunk >= VK_CHUNKS)
 		return false;
 	s = c->stamps[chunk];
-	if (!s && !(s = take_spare(c->device, ops)) && !(s = make(c->device, ops)))
+	if (!s && !(s = take_spare(c->device, chunk)) && !(s = make(c->device, ops)))
 		return false;
 	c->stamps[chunk] = s;
 	if (at == 0)
@@ -129,8 +127,8 @@ void vk_stamps_release(struct vk_command_buffer *c)
 		if (!c->stamps[i])
 			continue;
 		spin_lock(&d->lock);
-		c->stamps[i]->next = d->spare_stamps;
-		d->spare_stamps = c->stamps[i];
+		c->stamps[i]->next = d->spare_stamps[i];
+		d->spare_stamps[i] = c->stamps[i];
 		spin_unlock(&d->lock);
 		c->stamps[i] = NULL;
 	}
@@ -144,12 +142,11 @@ void vk_stamps_release(struct vk_command_buffer *c)
 
 void vk_stamps_free(struct vk_device *d)
 {
-	for (struct vk_stamps *s = d->spare_stamps, *next; s; s = next) {
-		next = s->next;
-		d->fn.vkDestroyQueryPool(d->handle, s->pool, NULL);
-		pool_put(&stamps_pool, s);
-	}
-	d->spare_stamps = NULL;
+	for (u32 i = 0; i < VK_CHUNKS; i++)
+		for (struct vk_stamps *s; (s = take_spare(d, i));) {
+			d->fn.vkDestroyQueryPool(d->handle, s->pool, NULL);
+			pool_put(&stamps_pool, s);
+		}
 }
 
 /* ---- buffers of our own ---------------------------------------------------------------------------- */

@@ -76,6 +76,16 @@ VkResult w_vkGetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore, ui
 	return r;
 }
 
+VkResult w_vkAcquireNextImageKHR(VkDevice device, VkSwapchainKHR chain, uint64_t timeout, VkSemaphore semaphore, VkFence fence, uint32_t *image)
+{
+	struct vk_device *d = vk_device_of(device);
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkAcquireNextImageKHR)(device, chain, timeout, semaphore, fence, image);
+
+	waited(d, begin, "vkAcquireNextImageKHR", r, !timeout, CALLER());
+	return r;
+}
+
 VkResult w_vkQueuePresentKHR(VkQueue queue, const VkPresentInfoKHR *info)
 {
 	struct vk_queue *q = vk_queue_of(queue);

@@ -5,11 +5,12 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
 
-from harness import TESTS, case, check, same
+from harness import PYTHON, TESTS, case, check, same
 
 WORKLOADS = os.path.join(TESTS, "workloads")
 LOCK = threading.Lock()
@@ -127,6 +128,7 @@ def check_scene(box, words, *options, env=None):
     """all work is there, timed, in order, on the one queue"""
     run, records = recorded(box, words, *options, env=env)
     told = truth(run)
+    same("losses.unknown_frees", run.summary["losses"]["unknown_frees"], 0)
     check("the program told of no work", told)
     same(f"{words[1:]}: work", records.seen(), told)
     same(f"{words[1:]}: ends", dict(records.statuses()), {DONE_TIMED: sum(told.values())})
@@ -138,7 +140,7 @@ def check_scene(box, words, *options, env=None):
 
 # ---- cases ----------------------------------------------------------------------------------
 
-SCENES = ("ops", "resubmit", "twice", "secondary", "rerecord", "many", "abandoned")
+SCENES = ("ops", "resubmit", "twice", "secondary", "rerecord", "many", "images", "abandoned")
 
 
 @case("vulkan: every way in")
@@ -147,9 +149,17 @@ def ways(box):
         run, _ = check_scene(box, [build(box, way=way), "ops", "12"])
         same(f"{way}: devices", [device["api"] for device in run.summary["devices"]], ["Vulkan"])
         same(f"{way}: kernels", run.summary["devices"][0]["kernels"], 3)
-    plugin = box.compile("workloads/vk_work.c", "vk_work.so", ["-Wno-unused-function", "-I", box.tools.programs, "-shared", "-fPIC", "-Dmain=plugin_main",
-                                                              "-lvulkan"])
-    check_scene(box, [box.compile("workloads/vk_plugin.c"), plugin, "ops", "12"])
+    # a plugin that is linked to the loader; one that opens it, and has visible variables of the functions' names
+    for name, flags in (("vk_work.so", ["-lvulkan"]), ("vk_variables.so", ["-DBY_GETTER", "-DVISIBLE"])):
+        plugin = box.compile("workloads/vk_work.c", name,
+                             ["-Wno-unused-function", "-I", box.tools.programs, "-shared", "-fPIC", "-Dmain=plugin_main", *flags])
+        check_scene(box, [box.compile("workloads/vk_plugin.c"), plugin, "ops", "12"])
+
+
+@case("vulkan: no Vulkan where there is none")
+def none(box):
+    program = "import ctypes; print([hasattr(ctypes.CDLL(None), name) for name in ('vkCreateInstance', 'vkGetInstanceProcAddr')])"
+    same("output", box.run([PYTHON, "-c", program]).stdout, "[False, False]\n")
 
 
 @case("vulkan: nothing that was submitted is missing")
@@ -157,7 +167,8 @@ def scenes(box):
     program = build(box)
     for scene in SCENES:
         check_scene(box, [program, scene, "12"])
-    check_scene(box, [program, "submit2", "13"])
+    for scene in ("submit2", "images"):
+        check_scene(box, [program, scene, "13"])
 
 
 @case("vulkan: versions 1.0 to 1.3")
@@ -206,7 +217,7 @@ def inside(box):
 def validation(box):
     program = build(box)
     for scene, version in (("ops", "10"), ("ops", "13"), ("resubmit", "12"), ("twice", "11"), ("secondary_slow", "12"), ("rerecord", "12"),
-                           ("many", "12"), ("submit2", "13"), ("abandoned", "12")):
+                           ("many", "12"), ("submit2", "13"), ("images", "13"), ("abandoned", "12")):
         run, _ = check_scene(box, [program, scene, version], env=VALIDATION)
         check(f"{scene}: {run.stdout}", "VUID" not in run.stdout)
     sync = {**VALIDATION, "VK_LAYER_ENABLES": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"}
@@ -276,6 +287,18 @@ def again(box):
     same("devices", len(run.summary["devices"]), 1)
 
 
+@case("vulkan: two loaders in one process")
+def loaders(box):
+    first = "libvulkan.so.1"
+    found = [path for path in glob.glob("/usr/lib/*/libvulkan.so.1") if os.path.exists(path)][0]
+    second = shutil.copy(os.path.realpath(found), box.file("libvulkan-other.so.1"))
+    for way in ("getters", "dlsym for each"):
+        run, records = recorded(box, [build(box, "vk_loaders.c", way), first, second, first])
+        same(f"{way}: work", records.seen(), truth(run))
+        same(f"{way}: which loader", [line.split("/")[-1] for line in run.stdout.splitlines() if " by " in line],
+             ["libvulkan.so.1", "libvulkan-other.so.1", "libvulkan.so.1"])
+
+
 @case("vulkan: drivers that do odd things")
 def odd(box):
     driver = glob.glob("/usr/lib/*/libvulkan_lvp.so")[0]
@@ -292,6 +315,8 @@ def odd(box):
         same(f"{mode}: ends", dict(records.statuses()), ends)
         same(f"{mode}: dispatches", sum(work["kind"] == KERNEL for work in records.works.values()), 10)
         spans = [(row["ts"], row["end"]) for row in run.sql("select ts, ts + dur as end from slice where category like '%kernel%' order by ts")]
+        residual = run.summary["devices"][0]["clock"]["residual_ns"]
+        check(f"{mode}: its clock is {residual} ns off", residual < 100000)
         check(f"{mode}: spans {spans[:4]}", mode == "busy" or all(a[1] <= b[0] for a, b in zip(spans, spans[1:])))
 
 

@@ -25,7 +25,7 @@ static void run(struct client *c, int leave)
 	if (!leave)
 		client_end(c);
 	dlclose(client_library);
-	dlclose(client_library);
+	client_library = NULL;
 }
 
 int main(int argc, char **argv)

@@ -5,6 +5,7 @@
  *   (nothing)      linked
  *   -DBY_DLSYM     dlopen, and dlsym for each
  *   -DBY_GETTER    dlopen, dlsym for vkGetInstanceProcAddr, the rest from it and from vkGetDeviceProcAddr
+ *   -DVISIBLE      with variables of the functions' names that other modules can see, as some wrappers have
  */
 #ifndef VK_CLIENT_H
 #define VK_CLIENT_H
@@ -34,25 +35,30 @@
 	X(vkDestroyDescriptorPool) X(vkAllocateDescriptorSets) X(vkUpdateDescriptorSets)                                \
 	X(vkCreateBuffer) X(vkDestroyBuffer) X(vkGetBufferMemoryRequirements) X(vkAllocateMemory) X(vkFreeMemory)       \
 	X(vkBindBufferMemory) X(vkMapMemory) X(vkUnmapMemory) X(vkCreateImage) X(vkDestroyImage)                        \
-	X(vkGetImageMemoryRequirements) X(vkBindImageMemory)
+	X(vkGetImageMemoryRequirements) X(vkBindImageMemory) X(vkCmdClearColorImage) X(vkCmdCopyImage) X(vkCmdBlitImage)   \
+	X(vkCmdCopyBufferToImage) X(vkCmdCopyImageToBuffer)
 
 /* Of later versions: they may not be there. */
-#define OF_LATER(X) X(vkCmdDispatchBase) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkGetSemaphoreCounterValue)
+#define OF_LATER(X) X(vkCmdCopyImage2) X(vkCmdBlitImage2) X(vkCmdCopyBufferToImage2) X(vkCmdCopyImageToBuffer2) X(vkCmdDispatchBase) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkGetSemaphoreCounterValue)
 
 #if defined(BY_DLSYM) || defined(BY_GETTER)
+#ifdef VISIBLE          /* and variables that have the functions' names are there for all to see */
+#define VARIABLE(name) PFN_##name name;
+#else
 #define VARIABLE(name) static PFN_##name name;
+#endif
 GLOBAL(VARIABLE) OF_INSTANCE(VARIABLE) OF_DEVICE(VARIABLE) OF_LATER(VARIABLE)
 #undef VARIABLE
 static PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
 #endif
 
-static void *client_library;
+__attribute__((unused)) static void *client_library;   /* may be set before */
 
 static void functions_start(void)
 {
 #if defined(BY_DLSYM) || defined(BY_GETTER)
 	const char *driver = getenv("VK_CLIENT_DRIVER");         /* straight to it, without a loader */
-	void *library = dlopen(driver ? driver : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *library = client_library ? client_library : dlopen(driver ? driver : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
 		exit(77);

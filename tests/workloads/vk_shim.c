@@ -4,7 +4,7 @@
  *
  *   SHIM=untimed    its queues have no stamps            SHIM=lost     the device is lost at the 5th submit
  *   SHIM=transfer   its queues can only copy             SHIM=refuse   the 5th submit fails for want of memory
- *   SHIM=wrap       stamps have 20 bits, 2 ns each       SHIM=queries  query pools cannot be made
+ *   SHIM=wrap       stamps have 32 bits                  SHIM=queries  query pools cannot be made
  *   SHIM=features   devices with more than was asked for SHIM=busy     nothing is ever seen to be done
  *                   cannot be made
  */
@@ -18,7 +18,6 @@
 static PFN_vkGetInstanceProcAddr next;
 static PFN_vkGetDeviceProcAddr next_device;
 static PFN_vkGetPhysicalDeviceQueueFamilyProperties families;
-static PFN_vkGetPhysicalDeviceProperties properties;
 static PFN_vkQueueSubmit submit;
 static PFN_vkCreateDevice create;
 static int submits;
@@ -37,17 +36,10 @@ static void my_families(VkPhysicalDevice p, uint32_t *count, VkQueueFamilyProper
 		if (is("untimed"))
 			list[i].timestampValidBits = 0;
 		if (is("wrap"))
-			list[i].timestampValidBits = 20;
+			list[i].timestampValidBits = 32;
 		if (is("transfer"))
 			list[i].queueFlags = VK_QUEUE_TRANSFER_BIT;
 	}
-}
-
-static void my_properties(VkPhysicalDevice p, VkPhysicalDeviceProperties *to)
-{
-	properties(p, to);
-	if (is("wrap"))
-		to->limits.timestampPeriod = 2;
 }
 
 static VkResult my_submit(VkQueue q, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
@@ -107,7 +99,6 @@ EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance instance, const c
 		return (PFN_vkVoidFunction)mine;                                                                        \
 	}
 	REPLACE(vkGetPhysicalDeviceQueueFamilyProperties, families, my_families)
-	REPLACE(vkGetPhysicalDeviceProperties, properties, my_properties)
 	REPLACE(vkCreateDevice, create, my_create)
 	REPLACE(vkGetDeviceProcAddr, next_device, my_get_device)
 	return found;

@@ -242,6 +242,97 @@ static void submit2(void)
 	truth("kernel", 1, 0, 5, LOCAL);
 }
 
+static VkImage an_image(VkDeviceMemory *memory)
+{
+	VkImageCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO, .imageType = VK_IMAGE_TYPE_2D, .format = VK_FORMAT_R8G8B8A8_UNORM,
+		.extent = { 32, 32, 1 }, .mipLevels = 1, .arrayLayers = 1, .samples = VK_SAMPLE_COUNT_1_BIT, .tiling = VK_IMAGE_TILING_OPTIMAL,
+		.usage = VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT,
+	};
+	VkMemoryRequirements need;
+	VkImage image;
+
+	GOOD(vkCreateImage(c.device, &info, NULL, &image));
+	vkGetImageMemoryRequirements(c.device, image, &need);
+	*memory = client_memory(&c, need.size, need.memoryTypeBits);
+	GOOD(vkBindImageMemory(c.device, image, *memory, 0));
+	return image;
+}
+
+static void to_general(VkCommandBuffer b, VkImage image)
+{
+	VkImageMemoryBarrier change = {
+		.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER, .dstAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT, .newLayout = VK_IMAGE_LAYOUT_GENERAL,
+		.srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED, .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED, .image = image,
+		.subresourceRange = { VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1 },
+	};
+
+	vkCmdPipelineBarrier(b, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, NULL, 0, NULL, 1, &change);
+}
+
+/* Images: cleared, copied, blitted, from and to buffers; in the newer forms too, where there are any. */
+static void images(void)
+{
+	VkCommandBuffer b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+	VkImageSubresourceRange all = { VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1 };
+	VkImageSubresourceLayers layer = { VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1 };
+	VkClearColorValue color = { .float32 = { 1, 0, 1, 0 } };
+	VkImageCopy copy = { layer, { 0 }, layer, { 0 }, { 32, 32, 1 } };
+	VkImageBlit blit = { layer, { { 0 }, { 32, 32, 1 } }, layer, { { 0 }, { 16, 16, 1 } } };
+	VkBufferImageCopy fill = { .imageSubresource = layer, .imageExtent = { 16, 32, 1 } };
+	VkImageCopy2 copy2 = { VK_STRUCTURE_TYPE_IMAGE_COPY_2, NULL, layer, { 0 }, layer, { 0 }, { 32, 32, 1 } };
+	VkImageBlit2 blit2 = { VK_STRUCTURE_TYPE_IMAGE_BLIT_2, NULL, layer, { { 0 }, { 32, 32, 1 } }, layer, { { 0 }, { 16, 16, 1 } } };
+	VkBufferImageCopy2 fill2 = { .sType = VK_STRUCTURE_TYPE_BUFFER_IMAGE_COPY_2, .imageSubresource = layer, .imageExtent = { 16, 32, 1 } };
+	VkBufferCopy2 part = { VK_STRUCTURE_TYPE_BUFFER_COPY_2, NULL, 0, 8192, 640 };
+	VkDeviceMemory memory[2];
+	VkImage image[2] = { an_image(&memory[0]), an_image(&memory[1]) };
+	int times = c.version >= VK_API_VERSION_1_3 ? 2 : 1;
+
+	client_begin(b, 0, 0);
+	to_general(b, image[0]);
+	to_general(b, image[1]);
+	vkCmdClearColorImage(b, image[0], VK_IMAGE_LAYOUT_GENERAL, &color, 1, &all);
+	client_barrier(b);
+	vkCmdCopyBufferToImage(b, c.buffer, image[0], VK_IMAGE_LAYOUT_GENERAL, 1, &fill);
+	client_barrier(b);
+	vkCmdCopyImage(b, image[0], VK_IMAGE_LAYOUT_GENERAL, image[1], VK_IMAGE_LAYOUT_GENERAL, 1, &copy);
+	client_barrier(b);
+	vkCmdBlitImage(b, image[1], VK_IMAGE_LAYOUT_GENERAL, image[0], VK_IMAGE_LAYOUT_GENERAL, 1, &blit, VK_FILTER_NEAREST);
+	client_barrier(b);
+	vkCmdCopyImageToBuffer(b, image[0], VK_IMAGE_LAYOUT_GENERAL, c.buffer, 1, &fill);
+	if (times == 2) {
+		VkCopyBufferToImageInfo2 i0 = { VK_STRUCTURE_TYPE_COPY_BUFFER_TO_IMAGE_INFO_2, NULL, c.buffer, image[0], VK_IMAGE_LAYOUT_GENERAL, 1, &fill2 };
+		VkCopyImageInfo2 i1 = { VK_STRUCTURE_TYPE_COPY_IMAGE_INFO_2, NULL, image[0], VK_IMAGE_LAYOUT_GENERAL, image[1], VK_IMAGE_LAYOUT_GENERAL, 1, &copy2 };
+		VkBlitImageInfo2 i2 = { VK_STRUCTURE_TYPE_BLIT_IMAGE_INFO_2, NULL, image[1], VK_IMAGE_LAYOUT_GENERAL, image[0], VK_IMAGE_LAYOUT_GENERAL, 1, &blit2,
+					VK_FILTER_NEAREST };
+		VkCopyImageToBufferInfo2 i3 = { VK_STRUCTURE_TYPE_COPY_IMAGE_TO_BUFFER_INFO_2, NULL, image[0], VK_IMAGE_LAYOUT_GENERAL, c.buffer, 1, &fill2 };
+		VkCopyBufferInfo2 i4 = { VK_STRUCTURE_TYPE_COPY_BUFFER_INFO_2, NULL, c.buffer, c.buffer, 1, &part };
+
+		client_barrier(b);
+		vkCmdCopyBufferToImage2(b, &i0);
+		client_barrier(b);
+		vkCmdCopyImage2(b, &i1);
+		client_barrier(b);
+		vkCmdBlitImage2(b, &i2);
+		client_barrier(b);
+		vkCmdCopyImageToBuffer2(b, &i3);
+		client_barrier(b);
+		vkCmdCopyBuffer2(b, &i4);
+		truth("vkCmdCopyBuffer", 1, 640, 0, 0);
+	}
+	GOOD(vkEndCommandBuffer(b));
+	wait_fence(b);
+	truth("vkCmdClearColorImage", 1, 0, 0, 0);
+	truth("vkCmdCopyBufferToImage", times, 0, 0, 0);
+	truth("vkCmdCopyImage", times, 0, 0, 0);
+	truth("vkCmdBlitImage", times, 0, 0, 0);
+	truth("vkCmdCopyImageToBuffer", times, 0, 0, 0);
+	for (int i = 0; i < 2; i++) {
+		vkDestroyImage(c.device, image[i], NULL);
+		vkFreeMemory(c.device, memory[i], NULL);
+	}
+}
+
 /* Nothing waits for it, and the device lives on: what is done by then is seen all the same. */
 static void abandoned(void)
 {
@@ -252,8 +343,8 @@ static void abandoned(void)
 	exit(0);
 }
 
-static void (*const scene[])(void) = { ops, resubmit, twice, secondary, secondary_slow, rerecord, many, timed, submit2, abandoned };
-static const char *const scene_name[] = { "ops", "resubmit", "twice", "secondary", "secondary_slow", "rerecord", "many", "timed", "submit2", "abandoned" };
+static void (*const scene[])(void) = { ops, resubmit, twice, secondary, secondary_slow, rerecord, many, timed, submit2, images, abandoned };
+static const char *const scene_name[] = { "ops", "resubmit", "twice", "secondary", "secondary_slow", "rerecord", "many", "timed", "submit2", "images", "abandoned" };
 
 int main(int argc, char **argv)
 {

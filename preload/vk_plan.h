@@ -1,0 +1,39 @@
+/*
+ * vk_plan.h - a submit on its way to the driver: vk_submit.c makes the plan, vk_post.c our own command buffers for it.
+ */
+#ifndef VK_PLAN_H
+#define VK_PLAN_H
+
+#include "vk.h"
+
+/* A VkSubmitInfo or VkSubmitInfo2. */
+struct batch {
+	u32 count;
+	const VkCommandBuffer *one;
+	const VkCommandBufferSubmitInfo *two;
+	bool refused;                   /* must stay as it is */
+	bool whole;                     /* timed as one piece */
+	u64 words;                      /* of results */
+	struct vk_slot *slot;
+	struct vk_part *parts;          /* its first */
+	u32 early;                      /* how many of them have a slot of their own */
+};
+
+struct plan {
+	struct vk_queue *queue;
+	struct vk_submit *submit;
+	u32 batches, buffers, works;
+	struct batch *batch;
+	u64 words;
+	bool marked;                    /* its end can be seen */
+};
+
+static inline VkCommandBuffer handle_in(const struct batch *b, u32 i)
+{
+	return b->one ? b->one[i] : b->two[i].commandBuffer;
+}
+
+void vk_plan_prepare(struct plan *p);           /* command buffers and memory for the results, if there are any to be had */
+void vk_plan_untime(struct plan *p);            /* it goes without them */
+
+#endif
