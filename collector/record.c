@@ -4,6 +4,7 @@
 #include "place.h"
 #include "recording.h"
 #include "util/array.h"
+#include "util/heap.h"
 #include "read/proc.h"
 #include "read/tick.h"
 #include <errno.h>
@@ -139,20 +140,6 @@ static void say_clock(struct recording *r)
 	r->clocks++;
 }
 
-/* A first guess of the rate, for lags and such; the model goes by the clock records. */
-static u64 guess_ticks_per_ms(u32 kind)
-{
-	struct timespec rest = { 0, 1000000 };
-	u64 ticks = tick_now(kind), ns = tick_monotonic_ns();
-
-	if (kind == TICK_MONOTONIC)
-		return 1000000;
-	nanosleep(&rest, NULL);
-	ticks = tick_now(kind) - ticks;
-	ns = tick_monotonic_ns() - ns;
-	return ns ? ticks * 1000000 / ns : 1000000;
-}
-
 static void begin_own_stream(struct recording *r, const struct recording_setup *s)
 {
 	struct rec_clock c = tick_clocks(r->tick_kind);
@@ -172,7 +159,6 @@ int recording_open(struct recording **to, const struct recording_setup *s, char 
 
 	r->dir_fd = r->pipe_fd = r->pipe_hold = r->epoll_fd = r->raw.fd = -1;
 	r->tick_kind = tick_kind_here();
-	r->ticks_per_ms = guess_ticks_per_ms(r->tick_kind);
 	r->sample_ms = s->sample_ms;
 	if ((error = place_make(r->dir, sizeof(r->dir), &r->dir_fd)))
 		error = fail(error, why, why_size, "cannot make a session directory", NULL);
@@ -289,11 +275,21 @@ static int rest(struct recording *r, u32 taken)
 	return !r->sample_ms || due > 100 ? 100 : (int)due;
 }
 
+/* A first guess, for lags and such, from how long it took to start the program; the model goes by the clock records. */
+static u64 guess_ticks_per_ms(const struct recording *r)
+{
+	u64 ticks = recording_ticks(r) - r->start_ticks, ns = tick_monotonic_ns() - r->start_ns;
+
+	return r->tick_kind == TICK_MONOTONIC || !ns ? 1000000 : ticks * 1000000 / ns;
+}
+
 int recording_step(struct recording *r)
 {
 	u64 now = recording_ticks(r);
 	u32 taken;
 
+	if (!r->ticks_per_ms)
+		r->ticks_per_ms = guess_ticks_per_ms(r);
 	r->control->heartbeat++;
 	taken = intake_drain(r, TURN_CHUNKS);
 	watch_ends(r);
@@ -361,6 +357,7 @@ struct session *recording_end(struct recording *r)
 	if (r->ended)
 		return r->feed.session;
 	r->ended = true;
+	heap_hurry();
 	__atomic_store_n(&r->control->state, SESSION_CLOSED, __ATOMIC_RELEASE);
 	while (intake_drain(r, TURN_CHUNKS) >= TURN_CHUNKS)
 		;

@@ -7,8 +7,8 @@
  * The real operator is the one that the caller would have got without us: the next in the global scope, else one in the
  * scope of the calling module. A Python extension, say, has libstdc++ in its own scope only.
  */
+#include "elf_image.h"
 #include "note.h"
-#include <link.h>
 
 struct operator {
 	const char *name;
@@ -18,22 +18,6 @@ struct operator {
 };
 
 /* ---- finding ------------------------------------------------------------------------- */
-
-/* What the calling module's own scope has, if the global scope has none. */
-static void *in_scope_of(u64 pc, const char *name)
-{
-	struct dl_find_object caller;
-	void *handle, *p;
-
-	if (_dl_find_object((void *)(pc - 1), &caller) != 0 || !caller.dlfo_link_map->l_name[0])
-		return NULL;
-	handle = dlopen(caller.dlfo_link_map->l_name, RTLD_LAZY | RTLD_NOLOAD);
-	if (!handle)
-		return NULL;
-	p = dlsym(handle, name);
-	REAL(dlclose)(handle);  /* the caller is running: this only takes our count off again */
-	return p;
-}
 
 static bool search_globally(struct operator *o)
 {
@@ -55,17 +39,13 @@ static __attribute__((noinline)) void *find(struct operator *o, u64 pc)
 {
 	u64 key = (pc ^ (u64)o << 20) ^ guest.epoch << 48, found;
 	u32 i = (key * 0x9e3779b97f4a7c15ull) >> 54;
-	struct visit v;
 
 	found = __atomic_load_n(&answers[i].real, __ATOMIC_RELAXED);
 	if (found && (__atomic_load_n(&answers[i].check, __ATOMIC_RELAXED) ^ found) == key)
 		return (void *)found;
 	if (search_globally(o))
 		return o->real;
-	v = context_enter(FRAME());     /* dlopen's own allocations are not the program's */
-	found = PASS(dlclose) ? (u64)in_scope_of(pc, o->name) : 0;
-	if (v.context)
-		context_leave(v);
+	found = (u64)elf_meaning_for((const void *)(pc - 1), o->name);
 	__atomic_store_n(&answers[i].real, found, __ATOMIC_RELAXED);
 	__atomic_store_n(&answers[i].check, found ^ key, __ATOMIC_RELAXED);
 	return (void *)found;

@@ -54,19 +54,44 @@ static PFN_vkVoidFunction answer(const char *name, PFN_vkVoidFunction found, boo
 	return (PFN_vkVoidFunction)e->wrapper;
 }
 
+static struct { PFN_vkCreateInstance create; PFN_vkGetInstanceProcAddr get; } last_given;
+
+PFN_vkGetInstanceProcAddr vk_getter_of(PFN_vkCreateInstance create) { return last_given.create == create ? last_given.get : NULL; }
+
+static PFN_vkVoidFunction ask(PFN_vkGetInstanceProcAddr get, VkInstance instance, const char *name)
+{
+	PFN_vkVoidFunction found = get(instance, name);
+
+	if (!instance && found && text_equal(name, "vkCreateInstance")) {
+		last_given.create = (PFN_vkCreateInstance)found;
+		last_given.get = get;
+	}
+	return answer(name, found, false);
+}
+
 static PFN_vkVoidFunction w_vkGetInstanceProcAddr(VkInstance instance, const char *name)
 {
 	const struct vk_instance *i = vk_instance_of(instance);
-	PFN_vkGetInstanceProcAddr get = i ? i->get : real_get ? real_get : real_icd_get;
 
-	return answer(name, get(instance, name), false);
+	return ask(i ? i->get : real_get ? real_get : real_icd_get, instance, name);
 }
 
 static PFN_vkVoidFunction w_vk_icdGetInstanceProcAddr(VkInstance instance, const char *name)
 {
 	const struct vk_instance *i = vk_instance_of(instance);
 
-	return answer(name, (i ? i->get : real_icd_get)(instance, name), false);
+	return ask(i ? i->get : real_icd_get, instance, name);
+}
+
+/* A program may take a function that is there for a sign that the extension is. */
+static bool is_hidden(const struct vk_device *d, const char *name)
+{
+	static const char *const timeline[] = { "vkGetSemaphoreCounterValueKHR", "vkWaitSemaphoresKHR", "vkSignalSemaphoreKHR" };
+
+	for (u32 i = 0; d->hide_timeline && i < sizeof timeline / sizeof *timeline; i++)
+		if (text_equal(name, timeline[i]))
+			return true;
+	return d->hide_calibrated && text_equal(name, "vkGetCalibratedTimestampsEXT");
 }
 
 static PFN_vkVoidFunction w_vkGetDeviceProcAddr(VkDevice device, const char *name)
@@ -75,5 +100,7 @@ static PFN_vkVoidFunction w_vkGetDeviceProcAddr(VkDevice device, const char *nam
 
 	if (!d)
 		return real_get_device(device, name);
+	if (is_hidden(d, name))
+		return NULL;
 	return answer(name, d->instance->fn.vkGetDeviceProcAddr(device, name), true);
 }

@@ -26,16 +26,6 @@ static const struct link_map *map_of(const void *code)
 	return _dl_find_object((void *)code, &object) == 0 ? object.dlfo_link_map : NULL;
 }
 
-static const char *file_of(const char *path)
-{
-	const char *base = path;
-
-	for (; *path; path++)
-		if (*path == '/')
-			base = path + 1;
-	return base;
-}
-
 static bool is_driver(const struct link_map *m)
 {
 	static const char *const files[] = { "libvulkan", "libOpenCL", "libVkLayer", "libpocl" };
@@ -44,7 +34,7 @@ static bool is_driver(const struct link_map *m)
 	struct elf_image e;
 
 	for (u32 i = 0; i < sizeof files / sizeof *files; i++)
-		if (text_starts(file_of(m->l_name), files[i]))
+		if (text_starts(elf_file(m), files[i]))
 			return true;
 	if (!elf_open(&e, m))
 		return false;
@@ -75,28 +65,6 @@ static void write_slot(const struct module *m, void **slot, void *value)
 		sys(SYS_mprotect, page, 4096, PROT_READ);
 }
 
-static void *defined_in(const struct link_map *m, const char *name)
-{
-	struct elf_image e;
-
-	return elf_open(&e, m) && !hook_same_module(m->l_ld, (const void *)defined_in) ? elf_symbol(&e, name) : NULL;
-}
-
-/* What a reference of this module means: what one of the libraries it names defines, else the first that defines it. */
-static void *provider(const struct elf_image *e, const char *name)
-{
-	void *found;
-
-	for (const Elf64_Dyn *d = e->dynamic; d->d_tag != DT_NULL; d++)
-		for (const struct link_map *m = d->d_tag == DT_NEEDED ? _r_debug.r_map : NULL; m; m = m->l_next)
-			if (text_equal(file_of(m->l_name), e->strings + d->d_un.d_val) && (found = defined_in(m, name)))
-				return found;
-	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
-		if ((found = defined_in(m, name)))
-			return found;
-	return NULL;
-}
-
 /* ld.so has not come to this slot yet, and will write it. */
 static bool unrelocated(const struct elf_image *e, const void *value)
 {
@@ -116,7 +84,7 @@ static bool bind_relocations(const struct module *m, const struct elf_image *e, 
 
 		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) || s->st_shndx != SHN_UNDEF)
 			continue;
-		if (!(entry = entry_find(e->strings + s->st_name)) || *slot == entry->wrapper || !(real = provider(e, entry->name)))
+		if (!(entry = entry_find(e->strings + s->st_name)) || *slot == entry->wrapper || !(real = elf_meaning(e, entry->name)))
 			continue;
 		if (unrelocated(e, *slot)) {
 			all = false;

@@ -91,3 +91,56 @@ void *elf_next_symbol(const char *name)
 	}
 	return NULL;
 }
+
+const char *elf_file(const struct link_map *map)
+{
+	const char *base = map->l_name;
+
+	for (const char *c = base; *c; c++)
+		if (*c == '/')
+			base = c + 1;
+	return base;
+}
+
+static void *defined_in(const struct link_map *m, const char *name)
+{
+	struct elf_image e;
+
+	return elf_open(&e, m) && !hook_same_module(m->l_ld, (const void *)defined_in) ? elf_symbol(&e, name) : NULL;
+}
+
+void *elf_meaning(const struct elf_image *e, const char *name)
+{
+	void *found;
+
+	for (const Elf64_Dyn *d = e->dynamic; d->d_tag != DT_NULL; d++)
+		for (const struct link_map *m = d->d_tag == DT_NEEDED ? _r_debug.r_map : NULL; m; m = m->l_next)
+			if (text_equal(elf_file(m), e->strings + d->d_un.d_val) && (found = defined_in(m, name)))
+				return found;
+	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
+		if ((found = defined_in(m, name)))
+			return found;
+	return NULL;
+}
+
+struct question { const void *code; const char *name; void *answer; };
+
+static int answer(struct dl_phdr_info *info, size_t size, void *to)
+{
+	struct question *q = to;
+	struct dl_find_object object;
+	struct elf_image e;
+
+	(void)info, (void)size;
+	if (_dl_find_object((void *)q->code, &object) == 0 && elf_open(&e, object.dlfo_link_map))
+		q->answer = elf_meaning(&e, q->name);
+	return 1;
+}
+
+void *elf_meaning_for(const void *code, const char *name)
+{
+	struct question q = { code, name, NULL };
+
+	dl_iterate_phdr(answer, &q);
+	return q.answer;
+}

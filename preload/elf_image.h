@@ -20,5 +20,11 @@ struct elf_image {
 bool elf_open(struct elf_image *e, const struct link_map *map);
 void *elf_symbol(const struct elf_image *e, const char *name);         /* a function it defines, or NULL */
 void *elf_next_symbol(const char *name);        /* the first module after us that defines it, in ld.so's order */
+const char *elf_file(const struct link_map *map);       /* its name without the directory */
+
+/* What a reference of this module means: what one of the libraries that it names defines, else the first module that
+ * defines it, but never us. ld.so's list must not change meanwhile: inside of dl_iterate_phdr(), or by elf_meaning_for(). */
+void *elf_meaning(const struct elf_image *e, const char *name);
+void *elf_meaning_for(const void *code, const char *name);
 
 #endif

@@ -42,7 +42,7 @@ static inline void note_free(struct visit v, const void *p)
 	struct context *c = v.context;
 
 	writing_begin(c);
-	buffer_free(c, KIND_free, ticks_fenced(), (u64)p);     /* before the real call: nobody else can own the address yet */
+	buffer_free(c, KIND_free, ticks(), (u64)p);    /* before the real call: nobody else can own the address yet */
 	writing_end(c);
 }
 

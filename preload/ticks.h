@@ -20,9 +20,10 @@ static inline u64 ticks(void)
 }
 
 /*
- * For a stamp that must not be older than what the thread has just read: another thread's block is freed right after its
- * address was taken over, and without the fence the counter may be read while that load is still under way (seen: a free
- * 81 ticks before its alloc). A stamp taken after a real call needs none: what follows it in the program waits for it.
+ * For a stamp that must not be older than what the thread has just read: another thread's block is moved right after its
+ * address was taken over, and without the fence the counter may be read while that load is still under way (seen: 81
+ * ticks). A free does without, which is 15 ns of 60: the collector can tell a free that comes before its block. A stamp
+ * taken after a real call needs none: what follows it in the program waits for it.
  */
 static inline u64 ticks_fenced(void)
 {

@@ -83,6 +83,8 @@ extern struct vk_functions vk_real;
 extern struct vk_instance_functions vk_real_instance;
 extern PFN_vkCreateInstance vk_real_create_instance;
 
+PFN_vkGetInstanceProcAddr vk_getter_of(PFN_vkCreateInstance create);   /* the getter that gave it to the program; NULL: another way */
+
 #define VK_WRAPPER(name) __typeof__(*(PFN_##name)0) w_##name;
 VK_WRAPPED(VK_WRAPPER)
 VK_INSTANCE_WRAPPED(VK_WRAPPER)
@@ -114,6 +116,7 @@ struct vk_device {
 	VkPhysicalDeviceMemoryProperties memory;
 	float period;                   /* ns of a device tick */
 	bool timeline;                  /* timeline semaphores are switched on */
+	bool hide_timeline, hide_calibrated;    /* by an extension that the program did not ask for: it shall not see it */
 	bool calibrated, monotonic;     /* its clock can be read; together with CLOCK_MONOTONIC */
 	u64 calibrate_next;             /* CLOCK_MONOTONIC ns: not before this */
 	u64 clock_last, clock_long;     /* last stamp, and what it was extended to */

@@ -221,6 +221,9 @@ static VkResult create(struct vk_device *d, struct request *q, const VkDeviceCre
 	d->calibrated = (asked_for(info, "VK_KHR_calibrated_timestamps") ||
 			 extend(q, d->instance, d->physical, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME)) &&
 			has_domains(d->instance, d->physical, &d->monotonic);
+	d->hide_timeline = !asked_for(info, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME) && asked_for(&q->info, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
+	d->hide_calibrated = !asked_for(info, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) &&
+			     asked_for(&q->info, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
 	r = real(d->physical, &q->info, allocator, &d->handle);
 	if (r == VK_SUCCESS || (q->info.pNext == info->pNext && q->info.enabledExtensionCount == info->enabledExtensionCount))
 		return r;

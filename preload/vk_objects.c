@@ -23,14 +23,14 @@ const void *vk_in_chain(const void *chain, VkStructureType type)
 
 /* ---- instances ---------------------------------------------------------------------------- */
 
-/* The getter that belongs to a vkCreateInstance: the one that its own module exports, be it a loader or a driver. */
-static PFN_vkGetInstanceProcAddr getter_beside(const void *create)
+/* The getter that belongs to a vkCreateInstance: where it came from, or what its own module exports, be it a loader or a driver. */
+static PFN_vkGetInstanceProcAddr getter_beside(PFN_vkCreateInstance create)
 {
 	struct dl_find_object object;
 	struct elf_image image;
-	void *get = NULL;
+	void *get = (void *)vk_getter_of(create);
 
-	if (_dl_find_object((void *)create, &object) == 0 && elf_open(&image, object.dlfo_link_map)) {
+	if (!get && _dl_find_object((void *)create, &object) == 0 && elf_open(&image, object.dlfo_link_map)) {
 		get = elf_symbol(&image, "vkGetInstanceProcAddr");
 		if (!get)
 			get = elf_symbol(&image, "vk_icdGetInstanceProcAddr");
@@ -59,7 +59,7 @@ static bool names_extension(const VkInstanceCreateInfo *info, const char *name)
 	return false;
 }
 
-static void instance_known(VkInstance handle, const VkInstanceCreateInfo *info, const void *create)
+static void instance_known(VkInstance handle, const VkInstanceCreateInfo *info, PFN_vkCreateInstance create)
 {
 	struct vk_instance *i = pool_get(&instance_pool);
 
@@ -82,7 +82,7 @@ VkResult w_vkCreateInstance(const VkInstanceCreateInfo *info, const VkAllocation
 	VkResult r = create(info, allocator, instance);
 
 	if (r == VK_SUCCESS && vk_wanted())
-		instance_known(*instance, info, (const void *)create);
+		instance_known(*instance, info, create);
 	vk_call_note(begin, CALL_OTHER, "vkCreateInstance", r, NULL, CALLER());
 	api_leave();
 	return r;
@@ -258,7 +258,13 @@ void vk_device_known(struct vk_device *set)
 /* What the program left undone is done by now, or it may not destroy the device. */
 static void release(struct vk_device *d)
 {
-	d->fn.vkDeviceWaitIdle(d->handle);
+	bool pending = false;
+
+	vk_drain(d, ticks());
+	for (const struct vk_queue *q = d->queues; q; q = q->next)
+		pending |= q->pending != NULL;
+	if (pending)
+		d->fn.vkDeviceWaitIdle(d->handle);
 	vk_drain(d, ticks());
 	vk_clock_read(d, true);
 	for (struct vk_queue *q = d->queues, *next; q; q = next) {
@@ -355,8 +361,11 @@ void w_vkGetDeviceQueue2(VkDevice device, const VkDeviceQueueInfo2 *info, VkQueu
 static void drain_one(u64 key, void *value, void *last)
 {
 	struct vk_device *d = value;
+	struct dl_find_object object;
 
 	(void)key;
+	if (_dl_find_object((void *)d->fn.vkGetFenceStatus, &object))   /* its driver was unloaded under it */
+		return;
 	vk_drain(d, ticks());
 	if (last)
 		vk_clock_read(d, true);

@@ -1,18 +1,13 @@
 /*
- * books.c - the hot half of the model. A window goes through three tight loops:
+ * books.c - the hot half of the model. A window goes through two tight loops:
  *
- *   resolve   each free finds its block in the live table     -> entries {size, row} and steps {+-bytes, time}
- *   post      entries go to their rows
+ *   resolve   each free finds its block, rows change (resolve.c) -> entries {size, row} and steps {+-bytes, time}
  *   swing     running sum over the steps: lowest, highest, last value, up to the end of the curves' bucket
  *
- * An event (a mapping, a process, a sample ...) stops the first loop, the other two catch up, then it is taken.
+ * An event (a mapping, a process, a sample ...) stops the first loop, the other one catches up, then it is taken.
  */
 #include "inside.h"
 #include <sys/mman.h>
-
-#define LIVE_SIZE_LIMIT (PACKED_SIZE_LIMIT - 1)         /* this value: look into the table of huge blocks */
-
-enum { FETCH_TAGS = 24, FETCH_BLOCK = 12, FETCH_ROW = 16, MANY_BLOCKS = 1 << 15 };
 
 /* Touched as far as it is used; a short session costs next to nothing. */
 static void *pages(size_t bytes)
@@ -28,7 +23,6 @@ void books_init(struct model *m)
 
 	j->entry = pages(JOURNAL_ENTRIES * sizeof(*j->entry));
 	j->step = pages(SLICE_ENTRIES * sizeof(*j->step));
-	j->ticks = pages(SLICE_ENTRIES * sizeof(*j->ticks));
 }
 
 void books_release(struct model *m)
@@ -37,12 +31,11 @@ void books_release(struct model *m)
 
 	munmap(j->entry, JOURNAL_ENTRIES * sizeof(*j->entry));
 	munmap(j->step, SLICE_ENTRIES * sizeof(*j->step));
-	munmap(j->ticks, SLICE_ENTRIES * sizeof(*j->ticks));
 }
 
 /* ---- peaks --------------------------------------------------------------------------- */
 
-static void raise_peak(struct scope *s, struct mark *k, struct point p, u64 at)
+static void raise_peak(struct model *m, struct scope *s, struct mark *k, struct point p, u64 at)
 {
 	if (p.value <= s->peak)
 		return;
@@ -50,6 +43,7 @@ static void raise_peak(struct scope *s, struct mark *k, struct point p, u64 at)
 	s->peak_ticks = p.ticks;
 	k->at = at;
 	k->settled = false;
+	m->journal.needed = true;
 }
 
 static struct point plus(struct point p, i64 offset)
@@ -61,7 +55,7 @@ static void raise_all(struct model *m, struct point p, u64 at)
 {
 	if (p.value <= m->s.with_devices.peak)
 		return;
-	raise_peak(&m->s.with_devices, &m->all_mark, p, at);
+	raise_peak(m, &m->s.with_devices, &m->all_mark, p, at);
 	m->s.devices_then = m->device_bytes;
 	m->all_peaks++;
 }
@@ -72,7 +66,7 @@ static void raise_tree(struct model *m, struct point p, u64 at)
 		raise_all(m, plus(p, m->device_bytes), at);
 	if (p.value <= m->s.total.peak)
 		return;
-	raise_peak(&m->s.total, &m->mark, p, at);
+	raise_peak(m, &m->s.total, &m->mark, p, at);
 	m->tree_peaks++;
 }
 
@@ -137,26 +131,53 @@ static void undo_devices(struct proc *p, const struct entry *e, u64 at)
 	}
 }
 
+static u64 older(u64 first, const struct mark *k)
+{
+	return !k->settled && k->at < first ? k->at : first;
+}
+
+/* The oldest entry that came after a peak whose rows are to be worked out. */
+static u64 first_to_undo(struct model *m)
+{
+	u64 first = older(older(UINT64_MAX, &m->mark), &m->all_mark);
+	u32 i, d;
+
+	for (i = 0; i < m->s.processes; i++) {
+		const struct proc *p = proc_at(m, i);
+
+		first = older(first, &p->mark);
+		for (d = 0; d < p->p.devices; d++)
+			first = older(first, &((const struct dev *)p->p.device[d])->mark);
+	}
+	return first;
+}
+
 static void undo_since_peaks(struct model *m)
 {
 	const struct journal *j = &m->journal;
-	u32 i;
+	u64 at;
 
-	for (i = 0; i < j->count; i++) {
-		const struct entry *e = &j->entry[i];
+	for (at = first_to_undo(m); at < j->base + j->count; at++) {
+		const struct entry *e = &j->entry[at - j->base];
 		struct proc *p = proc_at(m, e->what >> WHAT_PROCESS_SHIFT);
 
 		if (p->closed)
 			continue;
-		if (!p->mark.settled && j->base + i >= p->mark.at)
+		if (!p->mark.settled && at >= p->mark.at)
 			undo(&p->peak[e->row], e);
-		if (!m->mark.settled && j->base + i >= m->mark.at)
+		if (!m->mark.settled && at >= m->mark.at)
 			undo(&p->tree_peak[e->row], e);
-		if (!m->all_mark.settled && j->base + i >= m->all_mark.at)
+		if (!m->all_mark.settled && at >= m->all_mark.at)
 			undo(&p->all_peak[e->row], e);
 		if (p->p.devices)
-			undo_devices(p, e, j->base + i);
+			undo_devices(p, e, at);
 	}
+}
+
+static void begin_journal(struct journal *j)
+{
+	j->base += j->count;
+	j->count = 0;
 }
 
 static void mark_settled(struct proc *p)
@@ -179,304 +200,39 @@ void books_settle(struct model *m)
 	for (i = 0; i < m->s.processes; i++)
 		mark_settled(proc_at(m, i));
 	m->mark.settled = m->all_mark.settled = true;
-	j->base += j->count;
-	j->count = j->posted = 0;
+	j->needed = false;
+	begin_journal(j);
 }
 
+/* What nobody needs is written over: it is still in the cache. */
 static void need_room(struct model *m, u32 entries)
 {
-	if (m->journal.count + entries > JOURNAL_ENTRIES)
+	if (!m->journal.needed)
+		begin_journal(&m->journal);
+	else if (m->journal.count + entries > JOURNAL_ENTRIES)
 		books_settle(m);
-}
-
-/* ---- resolve ------------------------------------------------------------------------- */
-
-/* Writes to the journal, one step for each entry. */
-struct pen {
-	struct journal *j;
-	u32 n, steps;
-};
-
-static inline void write_entry(struct pen *w, u64 ticks, i64 step, u64 size, u32 row, u32 what)
-{
-	w->j->entry[w->n] = (struct entry) { size, row, what };
-	w->j->step[w->steps] = step;
-	w->j->ticks[w->steps] = ticks;
-	w->n++;
-	w->steps++;
-}
-
-static inline u32 what(const struct proc *p, u32 bits)
-{
-	return bits | WHAT_BLOCK | p->p.index << WHAT_PROCESS_SHIFT;
-}
-
-static void put_huge(struct proc *p, u64 addr, u64 size)
-{
-	struct huge_block *h;
-
-	HASH_FIND(hh, p->huge, &addr, sizeof(addr), h);
-	if (!h) {
-		h = new_zeroed(1, sizeof(*h));
-		h->addr = addr;
-		HASH_ADD(hh, p->huge, addr, sizeof(h->addr), h);
-	}
-	h->size = size;
-}
-
-static u64 take_huge(struct proc *p, u64 addr)
-{
-	struct huge_block *h;
-	u64 size = 0;
-
-	HASH_FIND(hh, p->huge, &addr, sizeof(addr), h);
-	if (h) {
-		size = h->size;
-		HASH_DEL(p->huge, h);
-		free(h);
-	}
-	return size;
-}
-
-/* What a block that has just left the live table was, when its size says that there is more to do. */
-static u64 leave_large(struct model *m, struct proc *p, u64 addr, u64 value, u64 ticks)
-{
-	u64 size = value >> NODE_BITS;
-
-	if (size == LIVE_SIZE_LIMIT)
-		size = take_huge(p, addr);
-	span_close(m, (struct span_key) { addr, p->p.index, 0 }, ticks);
-	return size;
-}
-
-static inline u64 size_of_left(struct model *m, struct proc *p, u64 addr, u64 value, u64 ticks)
-{
-	u64 size = value >> NODE_BITS;
-
-	if (unlikely(size >= m->s.head.large))
-		return leave_large(m, p, addr, value, ticks);
-	return size;
-}
-
-static void count_unknown(struct proc *p)
-{
-	if (p->p.forked)
-		p->p.inherited_frees++;
-	else
-		p->p.unknown_frees++;
-}
-
-/* A block is made where one was thought to be: its free was lost. */
-static void drop_stale(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 value, u64 ticks)
-{
-	u64 size = size_of_left(m, p, addr, value, ticks);
-
-	write_entry(w, ticks, -(i64)size, size, value & NODE_MASK, what(p, WHAT_OUT));
-}
-
-static inline void put_block(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 value, u64 ticks)
-{
-	u64 stale = value;
-
-	if (unlikely(live_put(&p->live, addr, &stale)))
-		drop_stale(m, p, w, addr, stale, ticks);
-}
-
-static void open_block_span(struct model *m, struct proc *p, const struct extra *x, u32 row, u64 ticks)
-{
-	if (x->size < m->s.head.large)
-		return;
-	span_open(m, (struct span_key) { x->addr, p->p.index, 0 }, (struct span) {
-		.born = ticks, .addr = x->addr, .size = x->size, .node = p->row[row].node,
-		.tid = x->stream->tid, .pool = POOL_MALLOC, .process = p->p.index,
-	});
-}
-
-/* A block is born; `before` bytes of its older self go in the same step. */
-static void take_birth(struct model *m, struct proc *p, struct pen *w, const struct extra *x, u64 ticks, i64 before)
-{
-	u32 row = label_of(m, p, x->stream, x->node);
-	u64 size = x->size < LIVE_SIZE_LIMIT ? x->size : LIVE_SIZE_LIMIT;
-
-	if (x->size >> 62)              /* no machine has this */
-		return;
-	put_block(m, p, w, x->addr, size << NODE_BITS | row, ticks);
-	if (size == LIVE_SIZE_LIMIT)
-		put_huge(p, x->addr, x->size);
-	open_block_span(m, p, x, row, ticks);
-	write_entry(w, ticks, (i64)x->size - before, x->size, row, what(p, 0));
-}
-
-/* The old block of a realloc stays in the sums until the new one is there. */
-static void take_leave(struct model *m, struct proc *p, const struct extra *x, u64 ticks)
-{
-	struct held_block *h = &x->stream->held;
-	u64 value = 0;
-
-	h->found = live_take(&p->live, x->addr, &value);
-	if (!h->found) {
-		count_unknown(p);
-		return;
-	}
-	h->size = size_of_left(m, p, x->addr, value, ticks);
-	h->row = value & NODE_MASK;
-}
-
-static void take_enter(struct model *m, struct proc *p, struct pen *w, const struct extra *x, u64 ticks)
-{
-	struct held_block h = x->stream->held;
-
-	x->stream->held.found = false;
-	if (!h.found) {
-		take_birth(m, p, w, x, ticks, 0);
-		return;
-	}
-	write_entry(w, ticks, 0, h.size, h.row, what(p, WHAT_OUT));
-	take_birth(m, p, w, x, ticks, (i64)h.size);
-}
-
-static inline void take_death(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 ticks, u32 temporary)
-{
-	u64 value, size;
-
-	if (unlikely(!live_take(&p->live, addr, &value))) {
-		count_unknown(p);
-		return;
-	}
-	size = size_of_left(m, p, addr, value, ticks);
-	write_entry(w, ticks, -(i64)size, size, value & NODE_MASK, what(p, WHAT_OUT | temporary));
-}
-
-static void take_extra(struct model *m, struct proc *p, struct pen *w, const struct extra *x, u64 ticks)
-{
-	switch (x->kind) {
-	case EXTRA_ALLOC: take_birth(m, p, w, x, ticks, 0); break;
-	case EXTRA_FREE:  take_death(m, p, w, x->addr, ticks, 0); break;
-	case EXTRA_LEAVE: take_leave(m, p, x, ticks); break;
-	case EXTRA_ENTER: take_enter(m, p, w, x, ticks); break;
-	case EXTRA_EVENT: break;
-	}
-}
-
-static inline u64 addr_of(const struct rec *r)
-{
-	return r->a & PACKED_ADDR_MASK;
-}
-
-/* The very next record frees the block that this one makes: it need not go through the live table. */
-static inline bool dies_at_once(const struct window *w, u32 i, u32 end, const struct rec *r)
-{
-	const struct rec *next;
-
-	if (i + 1 >= end)
-		return false;
-	next = &w->rec[w->key[i + 1] & KEY_INDEX_MASK];
-	return (next->a & ~1ull) == ((r->a & ~7ull) | REC_FREE);
-}
-
-static inline void take_pair(struct model *m, struct proc *p, struct pen *w, const struct rec *r, const struct rec *next,
-			     u64 born, u64 died)
-{
-	u64 size = r->w >> NODE_BITS, stale;
-	u32 row = r->w & NODE_MASK;
-
-	if (unlikely(live_take(&p->live, addr_of(r), &stale)))
-		drop_stale(m, p, w, addr_of(r), stale, born);
-	write_entry(w, born, (i64)size, size, row, what(p, 0));
-	write_entry(w, died, -(i64)size, size, row, what(p, WHAT_OUT | (next->a & 1) * WHAT_TEMPORARY));
-}
-
-static inline void fetch(struct live *l, const struct window *w, u32 i)
-{
-	const struct rec *far = &w->rec[w->key[i + FETCH_TAGS] & KEY_INDEX_MASK];
-	const struct rec *near = &w->rec[w->key[i + FETCH_BLOCK] & KEY_INDEX_MASK];
-
-	live_fetch_tags(l, addr_of(far));
-	live_fetch_block(l, addr_of(near), near->a & 1);
-}
-
-/*
- * Takes records [i, end) until an event or a process that is not known yet. Returns where it stopped.
- * `many`: the live table is larger than the cache, so look ahead.
- */
-static inline u32 resolve(struct model *m, const struct window *w, u32 i, u32 end, struct pen *pen, bool many)
-{
-	struct proc *p = NULL;
-	u64 image = UINT64_MAX;
-
-	for (; i < end; i++) {
-		u64 key = w->key[i], ticks = w->base + (key >> KEY_TIME_SHIFT);
-		const struct rec *r = &w->rec[key & KEY_INDEX_MASK];
-		u32 kind = r->a & 7;
-
-		if (unlikely(r->a >> REC_IMAGE_SHIFT != image)) {
-			image = r->a >> REC_IMAGE_SHIFT;
-			p = w->image[image]->model;
-			p = p && p->closed ? NULL : p;
-		}
-		if (unlikely(kind == REC_EXTRA)) {
-			const struct extra *x = &w->extra[r->w];
-
-			if (x->kind == EXTRA_EVENT || !p)
-				break;
-			take_extra(m, p, pen, x, ticks);
-			continue;
-		}
-		if (unlikely(!p))
-			break;
-		if (many && i + FETCH_TAGS < end)
-			fetch(&p->live, w, i);
-		if (kind != REC_ALLOC) {
-			take_death(m, p, pen, addr_of(r), ticks, (kind & 1) * WHAT_TEMPORARY);
-		} else if (dies_at_once(w, i, end, r)) {
-			u64 next = w->key[++i];
-
-			take_pair(m, p, pen, r, &w->rec[next & KEY_INDEX_MASK], ticks, w->base + (next >> KEY_TIME_SHIFT));
-		} else {
-			put_block(m, p, pen, addr_of(r), r->w, ticks);
-			write_entry(pen, ticks, (i64)(r->w >> NODE_BITS), r->w >> NODE_BITS, r->w & NODE_MASK, what(p, 0));
-		}
-	}
-	return i;
-}
-
-/* ---- post ---------------------------------------------------------------------------- */
-
-static void post_rows(struct model *m)
-{
-	struct journal *j = &m->journal;
-	const struct entry *e = &j->entry[j->posted], *end = &j->entry[j->count];
-
-	for (; e < end; e++) {
-		struct row *r = &proc_at(m, e->what >> WHAT_PROCESS_SHIFT)->row[e->row];
-		u32 way = e->what & WHAT_OUT;
-
-		r->bytes[way] += e->size;
-		r->count[way] += e->what >> 2 & 1;
-		r->temporary += e->what >> 1 & 1;
-	}
 }
 
 /* ---- swing --------------------------------------------------------------------------- */
 
 /* The running sum from `now` over the steps [i, n) before `limit`. Returns where it stopped. */
-static inline u32 swing_over(const struct journal *j, u32 i, u32 n, u64 limit, i64 now, struct swing *s, u32 *highest)
+static inline u32 swing_over(const struct step *step, u32 i, u32 n, u64 limit, i64 now, struct swing *s, u32 *highest)
 {
 	i64 min = INT64_MAX, max = INT64_MIN;
 	u32 at_min = i, at_max = i;
 
 	for (; i < n; i++) {
-		if (unlikely(j->ticks[i] >= limit))
+		if (unlikely(step[i].ticks >= limit))
 			break;
-		now += j->step[i];
+		now += step[i].bytes;
 		at_max = now > max ? i : at_max;
 		max = now > max ? now : max;
 		at_min = now < min ? i : at_min;
 		min = now < min ? now : min;
 	}
-	s->min = (struct point) { j->ticks[at_min], min };
-	s->max = (struct point) { j->ticks[at_max], max };
-	s->last = (struct point) { j->ticks[i - 1], now };
+	s->min = (struct point) { step[at_min].ticks, min };
+	s->max = (struct point) { step[at_max].ticks, max };
+	s->last = (struct point) { step[i - 1].ticks, now };
 	*highest = at_max;
 	return i;
 }
@@ -496,7 +252,7 @@ static void note_process(struct model *m, struct proc *p, const struct swing *s,
 	i64 rest = p->p.total.now - malloc_pool->now;
 
 	raise_pool(malloc_pool, s->max);
-	raise_peak(&p->p.total, &p->mark, plus(s->max, rest), at);
+	raise_peak(m, &p->p.total, &p->mark, plus(s->max, rest), at);
 	curve_note(&m->curves, &p->curve[CURVE_MALLOC], s, 0);
 	curve_note(&m->curves, &p->curve[CURVE_TOTAL], s, rest);
 	malloc_pool->now = s->last.value;
@@ -524,7 +280,7 @@ static u32 swing_one(struct model *m, struct proc *p, u32 i, u32 n, u64 first)
 	struct swing s;
 	u32 highest;
 
-	i = swing_over(&m->journal, i, n, m->curves.end, now, &s, &highest);
+	i = swing_over(m->journal.step, i, n, m->curves.end, now, &s, &highest);
 	note_tree(m, &s, others, first + highest + 1);
 	note_process(m, p, &s, first + highest + 1);
 	return i;
@@ -550,8 +306,8 @@ static u32 swing_many(struct model *m, u32 i, u32 n, u64 first)
 	u64 tree_at = 0;
 	u32 procs = 0, begin = i;
 
-	for (; i < n && j->ticks[i] < m->curves.end; i++) {
-		struct proc *p = proc_at(m, j->entry[j->posted + i].what >> WHAT_PROCESS_SHIFT);
+	for (; i < n && j->step[i].ticks < m->curves.end; i++) {
+		struct proc *p = proc_at(m, j->entry[first - j->base + i].what >> WHAT_PROCESS_SHIFT);
 		struct point now;
 
 		if (!p->moving) {
@@ -559,10 +315,10 @@ static u32 swing_many(struct model *m, u32 i, u32 n, u64 first)
 			m->moving[procs++] = p;
 			p->swing.last.value = p->p.pools.at[POOL_MALLOC].now;
 		}
-		now = (struct point) { j->ticks[i], p->swing.last.value + j->step[i] };
+		now = (struct point) { j->step[i].ticks, p->swing.last.value + j->step[i].bytes };
 		swing_step(&p->swing, !p->moving, now, &p->max_at, first + i + 1);
 		p->moving = true;
-		sum = (struct point) { j->ticks[i], sum.value + j->step[i] };
+		sum = (struct point) { j->step[i].ticks, sum.value + j->step[i].bytes };
 		swing_step(&tree, i == begin, sum, &tree_at, first + i + 1);
 	}
 	note_tree(m, &tree, 0, tree_at);
@@ -575,44 +331,20 @@ static u32 swing_many(struct model *m, u32 i, u32 n, u64 first)
 	return i;
 }
 
-static struct proc *only_process(struct model *m)
+/* Sums and curves catch up with the journal, of which the last n entries were written with this pen. */
+static void swing(struct model *m, const struct pen *w, u32 n)
 {
 	const struct journal *j = &m->journal;
-	u32 i, first = j->entry[j->posted].what >> WHAT_PROCESS_SHIFT, other = 0;
+	u64 first = j->base + j->count - n;
+	u32 i = 0;
 
-	if (m->s.processes > 1)
-		for (i = j->posted; i < j->count; i++)
-			other |= (j->entry[i].what >> WHAT_PROCESS_SHIFT) ^ first;
-	return other ? NULL : proc_at(m, first);
-}
-
-/* Rows, sums and curves catch up with the journal. */
-static void post(struct model *m)
-{
-	struct journal *j = &m->journal;
-	u32 i = 0, n = j->count - j->posted;
-	u64 first = j->base + j->posted;
-	struct proc *only;
-
-	if (!n)
-		return;
-	post_rows(m);
-	only = only_process(m);
 	while (i < n) {
-		curves_reach(&m->curves, j->ticks[i]);
-		i = only ? swing_one(m, only, i, n, first) : swing_many(m, i, n, first);
+		curves_reach(&m->curves, j->step[i].ticks);
+		i = w->several ? swing_many(m, i, n, first) : swing_one(m, w->first, i, n, first);
 	}
-	j->posted = j->count;
 }
 
 /* ---- windows ------------------------------------------------------------------------- */
-
-static bool many_blocks(const struct model *m)
-{
-	const struct pool *p = m->s.pools.count ? &m->s.pools.at[POOL_MALLOC] : NULL;
-
-	return p && p->now > MANY_BLOCKS * 64ll;
-}
 
 /* The record that stopped resolve(): an event, or the first one of a process. */
 static u32 take_odd_one(struct model *m, const struct window *w, u32 i)
@@ -620,7 +352,7 @@ static u32 take_odd_one(struct model *m, const struct window *w, u32 i)
 	u64 ticks = w->base + (w->key[i] >> KEY_TIME_SHIFT);
 	const struct rec *r = &w->rec[w->key[i] & KEY_INDEX_MASK];
 	struct image *image = w->image[r->a >> REC_IMAGE_SHIFT];
-	const struct extra *x = (r->a & 7) == REC_EXTRA ? &w->extra[r->w] : NULL;
+	const struct extra *x = r->a & REC_PLAIN ? NULL : &w->extra[r->w];
 	struct proc *p;
 
 	if (x && x->kind == EXTRA_EVENT) {
@@ -643,13 +375,13 @@ void books_window(struct model *m, const struct window *w)
 
 	while (i < w->count) {
 		u32 end = w->count - i > SLICE ? i + SLICE : w->count, stop;
-		struct pen pen = { .j = j };
+		struct pen pen = { .step = j->step };
 
 		need_room(m, SLICE_ENTRIES);
-		pen.n = j->count;
-		stop = many_blocks(m) ? resolve(m, w, i, end, &pen, true) : resolve(m, w, i, end, &pen, false);
-		j->count = pen.n;
-		post(m);
+		pen.entry = &j->entry[j->count];
+		stop = resolve(m, w, i, end, &pen);
+		j->count = (u32)(pen.entry - j->entry);
+		swing(m, &pen, (u32)(pen.step - j->step));
 		i = stop < end ? take_odd_one(m, w, stop) : stop;
 	}
 }
@@ -663,9 +395,8 @@ void books_enter(struct model *m, struct proc *p, u32 row, u64 bytes, u32 bits)
 
 	need_room(m, 1);
 	j->entry[j->count++] = (struct entry) { bytes, row, bits | p->p.index << WHAT_PROCESS_SHIFT };
-	j->posted = j->count;
 	r->bytes[bits & WHAT_OUT] += bytes;
-	r->count[bits & WHAT_OUT] += bits & WHAT_BLOCK ? 1 : 0;
+	r->count[bits & WHAT_WAY] += bits & WHAT_BLOCK ? 1 : 0;
 }
 
 static struct swing flat(u64 ticks, i64 value)
@@ -695,7 +426,7 @@ static void move_totals(struct model *m, struct proc *p, u64 ticks, i64 bytes)
 
 	p->p.total.now += bytes;
 	m->s.total.now += bytes;
-	raise_peak(&p->p.total, &p->mark, (struct point) { ticks, p->p.total.now }, at);
+	raise_peak(m, &p->p.total, &p->mark, (struct point) { ticks, p->p.total.now }, at);
 	raise_tree(m, (struct point) { ticks, m->s.total.now }, at);
 	books_note(m, &p->curve[CURVE_TOTAL], ticks, p->p.total.now);
 	note_trees(m, ticks);
@@ -771,6 +502,7 @@ void books_device(struct model *m, struct proc *p, struct dev *d, u64 ticks, i64
 	if (pool->peak > peak) {
 		d->mark.at = at;
 		d->mark.settled = false;
+		m->journal.needed = true;
 	}
 	if (!device_counts(&d->d))
 		return;
@@ -811,6 +543,7 @@ void books_close(struct model *m, struct proc *p, u64 ticks)
 {
 	u32 i;
 
+	resolve_give_up(p);
 	for (i = 0; i < CURVES; i++)
 		curve_finish(&m->curves, &p->curve[i], (struct point) { ticks, curve_value(p, i) });
 	for (i = 0; i < p->p.pools.count; i++)
@@ -821,7 +554,7 @@ void books_close(struct model *m, struct proc *p, u64 ticks)
 	note_trees(m, ticks);
 	rows_totals(p);
 	p->p.total.at_peak = rows_holders(p, p->peak, p->peak_rows, ROWS_HEAP);
-	p->p.at_exit = rows_holders(p, NULL, p->rows, ROWS_HEAP);
+	p->p.at_exit = rows_all(p);
 	p->tree_held = rows_holders(p, p->tree_peak, p->tree_rows, ROWS_HEAP);
 	p->tree_peaks = m->tree_peaks;
 	p->all_held = rows_holders(p, p->all_peak, p->all_rows, ROWS_WITH_DEVICES);

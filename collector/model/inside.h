@@ -20,11 +20,11 @@
 #include "live.h"
 #include "ranges.h"
 
-enum { IN, OUT };
+enum { IN, OUT, OUT_TEMPORARY = 3, WAYS };
 
 struct row {
-	u64 bytes[2], count[2];         /* IN, OUT */
-	u64 temporary;
+	u64 bytes[2];                   /* IN, OUT */
+	u64 count[WAYS];
 	u32 node, pool;
 };
 
@@ -48,6 +48,14 @@ struct thread_index {
 	UT_hash_handle hh;
 };
 
+/* A free that came before its block: see resolve.c. */
+struct early_free {
+	u64 addr, ticks;
+	const struct stream *stream;
+};
+
+enum { EARLY_FREES = 64 };
+
 struct image_key {
 	u64 born;
 	u32 pid, zero;
@@ -63,6 +71,8 @@ struct proc {
 
 	struct live live;
 	struct huge_block *huge;
+	struct early_free early[EARLY_FREES];
+	u32 earlies;
 	struct ranges ranges;
 	u64 mappings;
 	i64 files, shared;              /* bytes */
@@ -103,7 +113,8 @@ struct proc {
 	UT_hash_handle hh;
 };
 
-enum { WHAT_OUT = 1, WHAT_TEMPORARY = 2, WHAT_BLOCK = 4, WHAT_PROCESS_SHIFT = 3 };
+/* The bits of a plain record, which is a block; part of a mapping is none. */
+enum { WHAT_OUT = REC_FREE, WHAT_TEMPORARY = REC_TEMPORARY, WHAT_BLOCK = REC_PLAIN, WHAT_WAY = 3, WHAT_PROCESS_SHIFT = 3 };
 
 struct entry {
 	u64 size;
@@ -111,16 +122,28 @@ struct entry {
 	u32 what;                       /* WHAT_* | process << 3 */
 };
 
-enum { JOURNAL_ENTRIES = 1 << 18, SLICE = 1 << 14, SLICE_ENTRIES = 3 * SLICE };     /* a record makes at most 3 */
+/* A change of a malloc total. */
+struct step {
+	i64 bytes;
+	u64 ticks;
+};
+
+enum { JOURNAL_ENTRIES = 1 << 18, SLICE = 1 << 11, SLICE_ENTRIES = 4 * SLICE };     /* a record makes at most 4 */
 
 struct journal {
 	struct entry *entry;            /* JOURNAL_ENTRIES */
 	u64 base;                       /* number of the first one */
 	u32 count;
-	/* of the entries since `posted`, which rows and curves do not know yet */
-	u32 posted;
-	i64 *step;                      /* change of the malloc total */
-	u64 *ticks;
+	bool needed;                    /* some peak is not settled */
+	struct step *step;              /* of the newest entries, which the sums and curves do not know yet */
+};
+
+/* Writes to the journal, one step for each entry. */
+struct pen {
+	struct entry *entry;
+	struct step *step;
+	struct proc *first;             /* whose blocks they are ... */
+	bool several;                   /* ... unless they are of several processes */
 };
 
 struct span_key {
@@ -214,11 +237,17 @@ void books_device_use(struct model *m, struct proc *p, struct dev *d);
 void books_device(struct model *m, struct proc *p, struct dev *d, u64 ticks, i64 bytes);
 void books_note(struct model *m, struct curve *c, u64 ticks, i64 value);
 
+/* resolve.c: takes records [i, end) until an event or a process that is not known yet. Returns where it stopped. */
+void resolve_give_up(struct proc *p);           /* what it waited for does not come any more */
+u32 resolve(struct model *m, const struct window *w, u32 i, u32 end, struct pen *pen);
+
 /* rows.c */
 u32 row_of(struct proc *p, u32 node, u32 pool);
+u64 row_frees(const struct row *r);
 struct held row_now(const struct row *r);
 enum rows_of { ROWS_HEAP, ROWS_WITH_DEVICES, ROWS_POOL };       /* ROWS_POOL + number: of that pool */
 struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows, u32 of);
+struct holder_list rows_all(const struct proc *p);
 void holders_sort(struct holder_list *l);
 void rows_totals(struct proc *p);
 void rows_release(struct proc *p);

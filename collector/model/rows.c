@@ -1,6 +1,7 @@
 /*
  * rows.c - rows of (stack, pool), and lists of who holds how much.
  */
+#include "../util/radix.h"
 #include "inside.h"
 
 static u32 new_row(struct proc *p, u32 node, u32 pool)
@@ -38,32 +39,34 @@ u32 row_of(struct proc *p, u32 node, u32 pool)
 	return i->row;
 }
 
+u64 row_frees(const struct row *r)
+{
+	return r->count[OUT] + r->count[OUT_TEMPORARY];
+}
+
 struct held row_now(const struct row *r)
 {
-	return (struct held) { (i64)(r->bytes[IN] - r->bytes[OUT]), (i64)(r->count[IN] - r->count[OUT]) };
+	return (struct held) { (i64)(r->bytes[IN] - r->bytes[OUT]), (i64)(r->count[IN] - row_frees(r)) };
 }
 
-static int by_size(const void *a, const void *b)
+/* For an ascending sort that shall put the largest first. */
+static u64 rank_of(i64 bytes)
 {
-	const struct holder *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	if (x->blocks != y->blocks)
-		return x->blocks > y->blocks ? -1 : 1;
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return x->pool < y->pool ? -1 : x->pool > y->pool;
+	return INT64_MAX - (u64)bytes;
 }
 
-void holders_sort(struct holder_list *l)
+static struct holder holder_of(const struct proc *p, struct held h, u32 row)
 {
-	if (l->count)
-		qsort(l->at, l->count, sizeof(*l->at), by_size);
+	const struct row *r = &p->row[row];
+
+	return (struct holder) {
+		.process = p->p.index, .node = r->node, .pool = r->pool,
+		.bytes = h.bytes, .blocks = h.blocks,
+		.allocs = r->count[IN], .allocated_bytes = r->bytes[IN], .temporary = r->count[OUT_TEMPORARY],
+	};
 }
 
+/* ROWS_HEAP: malloc and mmap, which are the total. */
 static bool is_of(const struct proc *p, u32 pool, u32 of)
 {
 	if (of >= ROWS_POOL)
@@ -71,28 +74,51 @@ static bool is_of(const struct proc *p, u32 pool, u32 of)
 	return pool < POOL_FIXED || (of == ROWS_WITH_DEVICES && p->p.pools.at[pool].kind == POOL_DEVICE);
 }
 
-/* Rows that hold something; held NULL: as of now, and also those that gave everything back. ROWS_HEAP: malloc and
- * mmap, which are the total. */
+/* Who held how much at a peak. */
 struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows, u32 of)
 {
+	struct ranked *list = must(malloc((2 * (size_t)rows + 1) * sizeof(*list))), *sorted;
 	struct holder_list l = { 0 };
-	u32 i, room = 0;
+	u32 i;
 
-	for (i = 0; i < rows; i++) {
-		const struct row *r = &p->row[i];
-		struct held h = held ? held[i] : row_now(r);
-
-		if ((held && !h.bytes && !h.blocks) || !is_of(p, r->pool, of))
-			continue;
-		ARRAY_ROOM(l.at, room, l.count + 1);
-		l.at[l.count++] = (struct holder) {
-			.process = p->p.index, .node = r->node, .pool = r->pool,
-			.bytes = h.bytes, .blocks = h.blocks,
-			.allocs = r->count[IN], .allocated_bytes = r->bytes[IN], .temporary = r->temporary,
-		};
-	}
-	holders_sort(&l);
+	for (i = 0; i < rows; i++)
+		if ((held[i].bytes || held[i].blocks) && is_of(p, p->row[i].pool, of))
+			list[l.count++] = (struct ranked) { rank_of(held[i].bytes), i };
+	sorted = radix_sort(list, l.count);
+	l.at = must(malloc((l.count + 1) * sizeof(*l.at)));
+	for (i = 0; i < l.count; i++)
+		l.at[i] = holder_of(p, held[sorted[i].at], sorted[i].at);
+	free(list);
 	return l;
+}
+
+/* Every row of the total as it is now. */
+struct holder_list rows_all(const struct proc *p)
+{
+	struct holder_list l = { must(malloc((p->rows + 1) * sizeof(*l.at))), 0 };
+	u32 i;
+
+	for (i = 0; i < p->rows; i++)
+		if (is_of(p, p->row[i].pool, ROWS_HEAP))
+			l.at[l.count++] = holder_of(p, row_now(&p->row[i]), i);
+	return l;
+}
+
+/* One list of several that are each in order. */
+void holders_sort(struct holder_list *l)
+{
+	struct ranked *list = must(malloc((2 * (size_t)l->count + 1) * sizeof(*list))), *sorted;
+	struct holder *at = must(malloc((l->count + 1) * sizeof(*at)));
+	u32 i;
+
+	for (i = 0; i < l->count; i++)
+		list[i] = (struct ranked) { rank_of(l->at[i].bytes), i };
+	sorted = radix_sort(list, l->count);
+	for (i = 0; i < l->count; i++)
+		at[i] = l->at[sorted[i].at];
+	free(list);
+	free(l->at);
+	l->at = at;
 }
 
 /* The malloc pool's counts are sums over its rows. */
@@ -108,9 +134,9 @@ void rows_totals(struct proc *p)
 		if (r->pool != POOL_MALLOC)
 			continue;
 		malloc_pool->allocs += r->count[IN];
-		malloc_pool->frees += r->count[OUT];
+		malloc_pool->frees += row_frees(r);
 		malloc_pool->allocated_bytes += r->bytes[IN];
-		p->p.temporary += r->temporary;
+		p->p.temporary += r->count[OUT_TEMPORARY];
 	}
 	malloc_pool->blocks = (i64)(malloc_pool->allocs - malloc_pool->frees);
 	p->p.allocs = malloc_pool->allocs;

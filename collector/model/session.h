@@ -48,7 +48,7 @@ struct holder {
 	u64 temporary;                  /* freed by the thread's very next call */
 };
 
-struct holder_list {                    /* sorted by bytes, largest first; rows of 0 bytes and 0 blocks left out */
+struct holder_list {                    /* at a peak: largest first, then by first use; rows of 0 bytes and 0 blocks left out */
 	struct holder *at;
 	u32 count;
 };
@@ -128,7 +128,7 @@ struct process {
 	struct device **device;         /* in order of appearance */
 	u32 devices;
 	struct holder_list *device_peak;        /* by device: who held its memory at its peak; filled by session_end() */
-	struct holder_list at_exit;     /* malloc and mmap: every row, also what is all freed; filled by session_end() */
+	struct holder_list at_exit;     /* malloc and mmap: every row, also what is all freed, by first use; filled by session_end() */
 
 	u64 allocs, frees, allocated_bytes, temporary;      /* malloc family */
 	u64 inherited_frees;            /* of blocks from before a fork */

@@ -123,6 +123,7 @@ static struct spot *spot_at(struct symbols *y, struct object *o, const struct mo
 	}
 	spot->key = probe.key;
 	spot->module = m;
+	spot->number = HASH_COUNT(y->spots) + 1;
 	HASH_ADD(hh, y->spots, key, sizeof(spot->key), spot);
 	return spot;
 }
@@ -153,10 +154,10 @@ static struct process_memo *memo_of(struct symbols *y, const struct process *p)
 	return memo->nodes > p->nodes && memo->modules > p->modules ? memo : NULL;
 }
 
-static struct spot *spot_of_node(struct symbols *y, const struct process *p, struct process_memo *memo, u32 node)
+static struct spot *find_spot(struct symbols *y, const struct process *p, struct process_memo *memo, const struct node *n)
 {
-	u64 call = p->node[node].pc - 1;
-	const struct module *m = process_module(p, p->node[node].pc, p->node[node].epoch);
+	u64 call = n->pc - 1;
+	const struct module *m = process_module(p, n->pc, n->epoch);
 
 	if (!m) {
 		if (!memo->nowhere)
@@ -168,6 +169,44 @@ static struct spot *spot_of_node(struct symbols *y, const struct process *p, str
 	if (!*o)
 		*o = object_of_module(y, m);
 	return spot_at(y, *o, m, call - m->bias);
+}
+
+static struct place *place_of(struct place *place, u32 room, u64 pc, u32 epoch)
+{
+	u32 i = (u32)(((pc ^ (u64)epoch << 32) * 0x9e3779b97f4a7c15ull) >> 32) & (room - 1);
+
+	while (place[i].spot && (place[i].pc != pc || place[i].epoch != epoch))
+		i = (i + 1) & (room - 1);
+	return &place[i];
+}
+
+static bool grow_places(struct process_memo *memo)
+{
+	u32 room = memo->place_room ? memo->place_room * 2 : 1024;
+	struct place *place = calloc(room, sizeof(*place));
+
+	if (!place)
+		return false;
+	for (u32 i = 0; i < memo->place_room; i++)
+		if (memo->place[i].spot)
+			*place_of(place, room, memo->place[i].pc, memo->place[i].epoch) = memo->place[i];
+	free(memo->place);
+	memo->place = place;
+	memo->place_room = room;
+	return true;
+}
+
+static struct spot *spot_of_node(struct symbols *y, const struct process *p, struct process_memo *memo, const struct node *n)
+{
+	if (memo->places * 2 >= memo->place_room && !grow_places(memo))
+		return NULL;
+	struct place *place = place_of(memo->place, memo->place_room, n->pc, n->epoch);
+
+	if (!place->spot) {
+		*place = (struct place){ n->pc, n->epoch, find_spot(y, p, memo, n) };
+		memo->places += place->spot != NULL;
+	}
+	return place->spot;
 }
 
 /* ---- frames ------------------------------------------------------------------------ */
@@ -182,15 +221,12 @@ static void set_frame(struct frame *f, const struct name *name, const struct lin
 	f->internal = name->internal || o->internal;
 }
 
-/* Nobody knows the function: where it begins, and what stands before it. What has no name and follows an allocator's
- * function closely is most likely a part of it. */
-static void set_unnamed(struct symbols *y, struct frame *f, const struct spot *spot, const struct found *near)
+/* Nobody knows the function: where it begins, and what stands before it. */
+static struct unnamed unnamed_at(struct symbols *y, const struct object *o, u64 start, u64 addr, const struct found *near)
 {
-	const struct object *o = spot->key.object;
 	const char *where = o->path ? *o->base ? o->base : "[unknown]" : "[no file]";
 	const struct name *n = near->name ? name_of(y, near->name) : NULL;
-	u64 start = o->file ? code_file_start(o->file, spot->key.addr) : spot->key.addr;
-	u64 into = spot->key.addr - start;
+	u64 into = addr - start;
 	char text[4096];
 
 	if (n && near->offset > into)
@@ -198,8 +234,20 @@ static void set_unnamed(struct symbols *y, struct frame *f, const struct spot *s
 			 n->function, (unsigned long long)(near->offset - into));
 	else
 		snprintf(text, sizeof(text), "%.1000s+0x%llx", where, (unsigned long long)start);
-	f->function = f->linkage = text_of(y, text);
-	f->internal = o->internal || (n && n->internal && near->offset < NEAR_BYTES);
+	return (struct unnamed){ o, start, near->name, n && n->internal, text_of(y, text) };
+}
+
+/* What has no name and follows an allocator's function closely is most likely a part of it. */
+static void set_unnamed(struct symbols *y, struct frame *f, const struct spot *spot, const struct found *near)
+{
+	const struct object *o = spot->key.object;
+	u64 start = o->file ? code_file_start(o->file, spot->key.addr) : spot->key.addr;
+	struct unnamed *last = &y->last_unnamed;
+
+	if (last->object != o || last->start != start || last->near != near->name)
+		*last = unnamed_at(y, o, start, spot->key.addr, near);
+	f->function = f->linkage = last->text;
+	f->internal = o->internal || (last->near_internal && near->offset < NEAR_BYTES);
 	y->unnamed++;
 }
 
@@ -301,7 +349,7 @@ void symbols_prepare(struct symbols *y, const struct process *p, const u32 *node
 		return;
 	for (u32 i = 0; i < count; i++)
 		for (u32 n = nodes[i]; n && n < p->nodes && !memo->spot_of[n]; n = p->node[n].parent)
-			memo->spot_of[n] = spot_of_node(y, p, memo, n);
+			memo->spot_of[n] = spot_of_node(y, p, memo, &p->node[n]);
 	if (memo->nowhere)
 		resolve_nowhere(y, p, memo->nowhere);
 	HASH_ITER(hh, y->objects, o, next)
@@ -309,21 +357,25 @@ void symbols_prepare(struct symbols *y, const struct process *p, const u32 *node
 			resolve_object(y, o);
 }
 
+static const struct spot *known_spot(const struct symbols *y, const struct process *p, u32 node)
+{
+	return p->index < y->memos && node < y->memo[p->index].nodes ? y->memo[p->index].spot_of[node] : NULL;
+}
+
 struct frames symbols_frames(struct symbols *y, const struct process *p, u32 node)
 {
 	static const struct frame none = { .function = "[no stack]", .linkage = "[no stack]" };
-	struct process_memo *memo;
-	struct spot *spot = NULL;
+	const struct spot *spot = NULL;
 
-	if (node && node < p->nodes) {
-		if (p->index >= y->memos || node >= y->memo[p->index].nodes || !y->memo[p->index].spot_of[node])
-			symbols_prepare(y, p, &node, 1);
-		memo = memo_of(y, p);
-		spot = memo ? memo->spot_of[node] : NULL;
+	if (node && node < p->nodes && !(spot = known_spot(y, p, node))) {
+		symbols_prepare(y, p, &node, 1);
+		spot = known_spot(y, p, node);
 	}
 	if (!spot || !spot->count)
 		return (struct frames){ .at = &none, .count = 1 };
-	return (struct frames){ .at = spot->at, .count = spot->count, .module = spot->module, .rel_pc = spot->key.addr };
+	return (struct frames){
+		.at = spot->at, .count = spot->count, .module = spot->module, .rel_pc = spot->key.addr, .number = spot->number,
+	};
 }
 
 const struct frame *symbols_owner(struct symbols *y, const struct process *p, u32 node, const struct module **module)
@@ -370,6 +422,7 @@ void symbols_free(struct symbols *y)
 	}
 	for (u32 i = 0; i < y->memos; i++) {
 		free(y->memo[i].spot_of);
+		free(y->memo[i].place);
 		free(y->memo[i].object_of);
 	}
 	free(y->memo);

@@ -29,6 +29,7 @@ struct frames {
 	u32 count;
 	const struct module *module;    /* NULL: none or JIT */
 	u64 rel_pc;                     /* address of the call in the file's own terms */
+	u32 number;                     /* of this address: equal ones are the same frames; 0: no frame at all */
 };
 
 struct symbols *symbols_new(bool debuginfod);

@@ -7,6 +7,7 @@
  * Debug information is looked for in the file itself, then by build id and by .gnu_debuglink where distributions put
  * it, and asked of a debuginfod server only if the user wants that.
  */
+#include "../util/radix.h"
 #include "symbols_parts.h"
 
 #include <dlfcn.h>
@@ -215,8 +216,21 @@ static bool add_symbol(struct code_file *f, Elf *elf, const GElf_Sym *sym, const
 	return true;
 }
 
+/* The names of a table, up to the last NUL: each offset below `size` is a string. */
+static const char *strings_of(Elf *elf, const GElf_Shdr *head, size_t *size)
+{
+	Elf_Data *data = elf_getdata(elf_getscn(elf, head->sh_link), NULL);
+	const char *at = data ? data->d_buf : NULL;
+
+	for (*size = at ? data->d_size : 0; *size && at[*size - 1]; )
+		--*size;
+	return at;
+}
+
 static void read_table(struct code_file *f, Elf *elf, Elf_Scn *section, const GElf_Shdr *head)
 {
+	size_t name_bytes;
+	const char *names = strings_of(elf, head, &name_bytes);
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t count = data && head->sh_entsize ? data->d_size / head->sh_entsize : 0;
 	GElf_Sym sym;
@@ -228,9 +242,7 @@ static void read_table(struct code_file *f, Elf *elf, Elf_Scn *section, const GE
 
 		if (type != STT_FUNC && type != STT_GNU_IFUNC)
 			continue;
-		const char *name = elf_strptr(elf, head->sh_link, sym.st_name);
-
-		if (name && *name && !add_symbol(f, elf, &sym, name))
+		if (sym.st_name < name_bytes && names[sym.st_name] && !add_symbol(f, elf, &sym, names + sym.st_name))
 			return;
 	}
 }
@@ -245,29 +257,44 @@ static void read_tables(struct code_file *f, Elf *elf)
 			read_table(f, elf, section, &head);
 }
 
-static int by_address(const void *a, const void *b)
+/* Of two symbols at one address. */
+static bool better(const struct symbol *x, const struct symbol *y)
 {
-	const struct symbol *x = a, *y = b;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
 	if (x->open != y->open)
-		return x->open ? 1 : -1;
+		return !x->open;
 	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return strcmp(x->name, y->name);
+		return x->rank < y->rank;
+	return strcmp(x->name, y->name) < 0;
+}
+
+/* By address, the best one of each. */
+static u32 sort_into(struct symbol *to, const struct symbol *symbol, const struct ranked *order, u32 count)
+{
+	u32 kept = 0;
+
+	for (u32 i = 0; i < count; i++) {
+		const struct symbol *s = &symbol[order[i].at];
+
+		if (!kept || to[kept - 1].addr != s->addr)
+			to[kept++] = *s;
+		else if (better(s, &to[kept - 1]))
+			to[kept - 1] = *s;
+	}
+	return kept;
 }
 
 static void sort_symbols(struct code_file *f)
 {
-	u32 kept = 0;
+	struct ranked *order = malloc((2 * (size_t)f->symbols + 1) * sizeof(*order));
+	struct symbol *sorted = malloc(((size_t)f->symbols + 1) * sizeof(*sorted));
+	u32 count = f->symbols;
 
-	if (f->symbols)
-		qsort(f->symbol, f->symbols, sizeof(*f->symbol), by_address);
-	for (u32 i = 0; i < f->symbols; i++)
-		if (!kept || f->symbol[kept - 1].addr != f->symbol[i].addr)
-			f->symbol[kept++] = f->symbol[i];
-	f->symbols = kept;
+	for (u32 i = 0; order && i < count; i++)
+		order[i] = (struct ranked){ f->symbol[i].addr, i };
+	f->symbols = order && sorted ? sort_into(sorted, f->symbol, radix_sort(order, count), count) : 0;
+	free(order);
+	free(f->symbol);
+	f->symbol = sorted;
 }
 
 struct found code_file_find(const struct code_file *f, u64 addr)

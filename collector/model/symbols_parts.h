@@ -34,8 +34,15 @@ struct spot {
 	struct { struct object *object; u64 addr; } key;
 	const struct module *module;
 	struct frame *at;               /* NULL until resolved */
-	u32 count;
+	u32 count, number;
 	UT_hash_handle hh;
+};
+
+/* A return address of a process, and when: nodes have few of these, and to find module and spot again takes long. */
+struct place {
+	u64 pc;
+	u32 epoch;
+	struct spot *spot;              /* NULL: nothing here */
 };
 
 /* One function around an address, as debug information has it: the real one first, then those inlined, inwards. */
@@ -77,9 +84,20 @@ struct object {
 struct process_memo {
 	struct spot **spot_of;          /* by node */
 	u32 nodes;
+	struct place *place;            /* by hash of address and epoch, half of it empty */
+	u32 places, place_room;
 	struct object **object_of;      /* by module */
 	u32 modules;
 	struct object *nowhere;
+};
+
+/* A function that nobody knows: its addresses come one after the other. */
+struct unnamed {
+	const struct object *object;
+	u64 start;
+	const char *near;               /* the symbol before it */
+	bool near_internal;
+	const char *text;
 };
 
 struct symbols {
@@ -91,6 +109,7 @@ struct symbols {
 	struct process_memo *memo;      /* by process index */
 	u32 memos;
 	i64 work;                       /* what may still be spent on debug information: see symbols_dwarf.c */
+	struct unnamed last_unnamed;
 	u64 unnamed, unlined;
 };
 

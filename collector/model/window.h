@@ -83,7 +83,7 @@ struct stream {
 	u32 tie;                        /* an alloc was seen at `ticks` */
 	bool open, active;
 
-	/* nodes named so far, and what the sink calls their malloc blocks */
+	/* nodes named so far, and what the sink calls their malloc blocks; one more LABEL_NONE is behind the last */
 	u64 *pc;
 	u32 *parent, *number, *label;
 	u32 nodes, node_room;
@@ -106,7 +106,8 @@ u32 stream_node(const struct stream *s, u32 number);
 
 /* ---- windows ------------------------------------------------------------------------ */
 
-enum rec_kind { REC_ALLOC = 1, REC_FREE = 2, REC_TEMP_FREE = 3, REC_EXTRA = 4 };
+/* Bits. A free that follows its alloc in their stream makes the block a temporary one. */
+enum rec_kind { REC_FREE = 1, REC_TEMPORARY = 2, REC_PLAIN = 4 };
 
 #define REC_IMAGE_SHIFT 47
 #define KEY_INDEX_BITS 20
@@ -115,7 +116,7 @@ enum rec_kind { REC_ALLOC = 1, REC_FREE = 2, REC_TEMP_FREE = 3, REC_EXTRA = 4 };
 
 struct rec {
 	u64 a;                          /* enum rec_kind | address | image id << 47 */
-	u64 w;                          /* alloc: size << 28 | label; extra: index */
+	u64 w;                          /* alloc: size << 28 | label; free: 0; not plain: index of an extra */
 };
 
 /* What is rare: unknown stacks, large blocks, reallocs, events. */
@@ -129,13 +130,20 @@ struct extra {
 	struct event event;
 };
 
+/* Records up to `end` came from this stream, if not from that of the run before. */
+struct run {
+	u32 end;
+	const struct stream *stream;
+};
+
 struct window {
 	const struct rec *rec;
-	const u64 *key;                 /* in order: ticks since base << 21 | class << 20 | index of rec */
+	const u64 *key;                 /* in order: ticks since base << 21 | class << 20 | index of rec; the last one twice */
 	u32 count;
 	u64 base;
 	const struct extra *extra;
 	struct image *const *image;     /* by id */
+	const struct run *run;          /* by place in rec, not in time */
 };
 
 /* What the reader counted. */

@@ -96,31 +96,53 @@ static int check_event(const union chunk *c, u64 w, u32 room, struct extent *x)
 	return x->ticks < TICKS_MAX ? 0 : -EINVAL;
 }
 
+/* The plain records from word i on; nearly all are. Returns where the next other one is. */
+static u32 check_plain(const u64 *word, u32 i, u32 up, struct extent *x)
+{
+	u64 ticks = x->ticks;
+	u32 born = 0;
+
+	for (; i < up; i++) {
+		u64 w = word[i];
+
+		if ((w & 7) - KIND_alloc > KIND_free - KIND_alloc)
+			break;
+		born += w & 1;
+		ticks += w >> PACKED_DT_SHIFT;
+	}
+	x->down += born;
+	x->ticks = ticks;
+	return i;
+}
+
+static int check_other(const union chunk *c, u64 w, u32 down, struct extent *x)
+{
+	u32 kind = w & 7;
+
+	if (kind == KIND_event)
+		return check_event(c, w, down - x->down, x);
+	if (!packed_of[kind].name)
+		return -EINVAL;
+	x->down += packed_of[kind].words;
+	x->nodes += kind == KIND_node;
+	x->ticks += kind == KIND_node ? 0 : w >> PACKED_DT_SHIFT;
+	return 0;
+}
+
 static int check_words(const union chunk *c, u32 up, u32 down, struct extent *x)
 {
 	const u64 *word = &c->word[CHUNK_HEAD_WORDS];
-	u32 i;
+	u32 i = 0;
 
-	for (i = 0; i < up; i++) {
-		u64 w = word[i];
-		u32 kind = w & 7;
-
-		if (kind == KIND_event) {
-			if (check_event(c, w, down - x->down, x))
-				return -EINVAL;
-		} else if (kind == KIND_node) {
-			x->down++;
-			x->nodes++;
-		} else {
-			if (!packed_of[kind].name)
-				return -EINVAL;
-			x->down += packed_of[kind].words;
-			x->ticks += w >> PACKED_DT_SHIFT;
-		}
+	for (;; i++) {
+		i = check_plain(word, i, up, x);
 		if (x->down > down)
 			return -EINVAL;
+		if (i == up)
+			return 0;
+		if (check_other(c, word[i], down, x) || x->down > down)
+			return -EINVAL;
 	}
-	return 0;
 }
 
 struct extent chunk_extent(const union chunk *c, u32 up)

@@ -5,6 +5,10 @@
  */
 #include "merge_inside.h"
 
+#define PLAIN_MASK (PACKED_ADDR_MASK | 7)
+
+static_assert(KIND_alloc == 1 && KIND_free == 2, "decode_plain() counts with them");
+
 static const bool frees_first[EVENT_TYPES] = { [EVENT_unmap] = true, [EVENT_gone] = true };
 
 /* A free right after an alloc makes that one temporary; other events may lie between, these may not. */
@@ -128,7 +132,7 @@ static bool decode_rare(struct cursor *c, const union chunk *chunk, u64 w)
 		s->last_alloc = x.addr;
 	else if (x.kind != EXTRA_EVENT || between[x.event.type])
 		s->last_alloc = 0;
-	put(c, t, REC_EXTRA, add_extra(c->m, x), s->tie);
+	put(c, t, 0, add_extra(c->m, x), s->tie);
 	s->ticks = t;
 	s->down = down;
 	s->up++;
@@ -137,49 +141,51 @@ static bool decode_rare(struct cursor *c, const union chunk *chunk, u64 w)
 
 /*
  * The plain records, without a branch between alloc and free: their mix is random. Stops at the first one
- * that is not plain, lies beyond the window or finds no room.
+ * that is not plain, lies beyond the window or finds no room. Times are doubled here, to leave a bit for what comes
+ * first at the same time. Not inlined: it needs every register.
  */
-static void decode_plain(struct cursor *c, const union chunk *chunk, u32 up_end)
+static __attribute__((noinline)) void decode_plain(struct cursor *c, const union chunk *chunk, u32 up_end)
 {
 	struct stream *s = c->s;
 	const struct node_run run = s->run[s->runs - 1];
-	const u32 *label = s->label + run.at;
-	const u32 labels = s->nodes - run.at;
-	const u64 image = (u64)s->image->id << REC_IMAGE_SHIFT;
-	const u64 large = c->m->large, base = c->base, end = c->end;
+	const i32 *label = (const i32 *)s->label + run.at;              /* LABEL_NONE is -1, and ends it */
+	const u32 labels = s->nodes - run.at, limit = c->limit;
+	const u64 image = (u64)s->image->id << REC_IMAGE_SHIFT, large = c->m->large;
 	const u64 *p = &chunk->word[CHUNK_HEAD_WORDS + s->up], *p_end = &chunk->word[CHUNK_HEAD_WORDS + up_end];
 	const u64 *q = &chunk->word[CHUNK_WORDS - 1 - s->down];
+	const i64 end = (i64)(c->end - c->base) * 2;
+	i64 now = (i64)(s->ticks - c->base) * 2, order = now + s->tie;
+	u64 brief = s->last_alloc | KIND_free;                          /* the word that would make the last block temporary */
 	struct rec *rec = c->m->rec;
 	u64 *key = c->m->key;
-	u64 ticks = s->ticks, last_alloc = s->last_alloc, tie = s->tie;
-	u32 n = c->n, limit = c->limit;
+	u32 n = c->n;
 
 	if (p_end - p > limit - n)
 		p_end = p + (limit - n);
 	for (; p < p_end; p++) {
-		u64 w = *p, dt = w >> PACKED_DT_SHIFT, kind = w & 7, addr = w & PACKED_ADDR_MASK;
-		u64 born = -(kind & 1), body = *q & born;
-		u32 node = (u32)(body & NODE_MASK) - run.first, named;
+		u64 w = *p, born = w & 1, body = *q, x = w & PLAIN_MASK;
+		u32 node = (u32)(body & NODE_MASK) - run.first;
+		i64 t = now + (i64)(w >> PACKED_DT_SHIFT) * 2;
 
-		if (unlikely(kind > KIND_free || ticks + dt >= end))
+		node = node < labels ? node : labels;
+		body = ((body & ~(u64)NODE_MASK) | (u64)(i64)label[node]) & -born;
+		if (unlikely((w & 7) > KIND_free || t >= end || body >= large))
 			break;
-		named = node < labels ? label[node] : LABEL_NONE;
-		if (unlikely((kind & 1) && (named == LABEL_NONE || body >= large)))
-			break;
-		ticks += dt;
-		tie = (kind & 1) | (tie & (dt == 0));
-		rec[n].a = addr | image | (kind + ((addr == last_alloc) & (kind >> 1)));
-		rec[n].w = ((body & ~(u64)NODE_MASK) | named) & born;
-		key[n] = (ticks - base) << KEY_TIME_SHIFT | tie << KEY_INDEX_BITS | n;
-		last_alloc = addr & born;
-		q -= kind & 1;
+		rec[n].a = (x + REC_PLAIN - KIND_alloc) | image | (x == brief) * REC_TEMPORARY;
+		rec[n].w = body;
+		brief = x + KIND_free - KIND_alloc;
+		now = t;
+		order = t + (i64)born > order ? t + (i64)born : order;
+		key[n] = (u64)order << KEY_INDEX_BITS | n;
+		q -= born;
 		n++;
 	}
+	if (n > c->n)
+		s->last_alloc = p[-1] & KIND_alloc ? p[-1] & PACKED_ADDR_MASK : 0;
 	s->up = p - &chunk->word[CHUNK_HEAD_WORDS];
 	s->down = &chunk->word[CHUNK_WORDS - 1] - q;
-	s->ticks = ticks;
-	s->last_alloc = last_alloc;
-	s->tie = tie;
+	s->ticks = c->base + (u64)(now >> 1);
+	s->tie = order & 1;
 	c->n = n;
 }
 

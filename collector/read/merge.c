@@ -78,8 +78,8 @@ static void room_for(struct merge *m, u32 records)
 		return;
 	m->rec_room = records;
 	m->rec = must(realloc(m->rec, records * sizeof(*m->rec)));
-	m->key = must(realloc(m->key, records * sizeof(*m->key)));
-	m->other = must(realloc(m->other, records * sizeof(*m->other)));
+	m->key = must(realloc(m->key, (records + 1) * sizeof(*m->key)));
+	m->other = must(realloc(m->other, (records + 1) * sizeof(*m->other)));
 }
 
 /* Decodes all active streams; start[] gets where each one's run begins. Returns the number of runs. */
@@ -88,14 +88,17 @@ static u32 decode_all(struct merge *m, struct cursor *c, u32 share)
 	u32 i, runs = 0;
 
 	ARRAY_ROOM(m->start, m->start_room, m->actives + 1);
+	ARRAY_ROOM(m->run, m->run_room, m->actives + 1);
 	for (i = 0; i < m->actives; i++) {
 		u32 n = c->n;
 
 		c->s = m->active[i];
 		c->limit = n + share;
 		decode_stream(c);
-		if (c->n > n)
-			m->start[runs++] = n;
+		if (c->n == n)
+			continue;
+		m->run[runs] = (struct run) { c->n, c->s };
+		m->start[runs++] = n;
 	}
 	m->start[runs] = c->n;
 	return runs;
@@ -121,6 +124,14 @@ static void release_done(struct merge *m)
 		merge_unread(m, m->done[--m->dones]);
 }
 
+/* The sink may look one record ahead. */
+static const u64 *end_keys(u64 *key, u32 n)
+{
+	if (n)
+		key[n] = key[n - 1];
+	return key;
+}
+
 /* One window. Returns where the next one begins. */
 static u64 advance_once(struct merge *m, u64 base, u64 before)
 {
@@ -137,10 +148,11 @@ static u64 advance_once(struct merge *m, u64 base, u64 before)
 	share = alone || most < WINDOW_MAX ? (u32)most : WINDOW_MAX / m->actives;
 	m->extras = 0;
 	runs = decode_all(m, &c, share ? share : 1);
-	w.key = sort_runs(m->key, m->other, m->start, runs, KEY_TIME_SHIFT);
+	w.key = end_keys(sort_runs(m->key, m->other, m->start, runs, KEY_TIME_SHIFT), c.n);
 	w.rec = m->rec;
 	w.count = c.n;
 	w.extra = m->extra;
+	w.run = m->run;
 	if (w.count)
 		m->sink.window(m->sink.to, &w);
 	drop_inactive(m);
@@ -194,6 +206,7 @@ void merge_free(struct merge *m)
 	if (!m)
 		return;
 	streams_release(m);
+	free(m->run);
 	free(m->done);
 	free(m->active);
 	free(m->rec);

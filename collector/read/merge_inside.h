@@ -37,6 +37,8 @@ struct merge {
 	u32 rec_room;
 	u32 *start;                             /* first key of each stream's run */
 	u32 start_room;
+	struct run *run;                        /* of the window: whose records they are */
+	u32 run_room;
 	struct extra *extra;
 	u32 extras, extra_room;
 

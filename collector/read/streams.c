@@ -91,7 +91,7 @@ static void init_nodes(struct stream *s)
 	s->parent = new_zeroed(s->node_room, sizeof(*s->parent));
 	s->number = new_zeroed(s->node_room, sizeof(*s->number));
 	s->label = new_zeroed(s->node_room, sizeof(*s->label));
-	s->label[0] = LABEL_NONE;
+	s->label[0] = s->label[1] = LABEL_NONE;
 	s->nodes = 1;
 	ARRAY_ROOM(s->run, s->run_room, 1);
 	s->run[s->runs++] = (struct node_run) { 0, 0 };
@@ -156,7 +156,7 @@ void streams_free_over(struct merge *m)
 
 void stream_name_node(struct stream *s, u64 pc, u32 parent)
 {
-	if (s->nodes == s->node_room) {
+	if (s->nodes + 1 == s->node_room) {
 		u32 room = s->node_room * 2;
 
 		s->pc = must(realloc(s->pc, room * sizeof(*s->pc)));
@@ -168,8 +168,8 @@ void stream_name_node(struct stream *s, u64 pc, u32 parent)
 	s->pc[s->nodes] = pc;
 	s->parent[s->nodes] = parent;
 	s->number[s->nodes] = 0;
-	s->label[s->nodes] = LABEL_NONE;
 	s->nodes++;
+	s->label[s->nodes - 1] = s->label[s->nodes] = LABEL_NONE;
 }
 
 void streams_release(struct merge *m)

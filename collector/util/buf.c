@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-static bool reserve(struct buf *b, size_t more)
+enum { USUAL_BYTES = 64 };
+
+bool buf_reserve(struct buf *b, size_t more)
 {
 	size_t need = b->used + more + 1;
 
@@ -17,30 +18,9 @@ static bool reserve(struct buf *b, size_t more)
 	char *at = realloc(b->at, room);
 
 	b->failed = !at;
-	if (at) {
-		b->at = at;
-		b->room = room;
-	}
+	b->room = at ? room : b->used;          /* none: buf_add() asks again */
+	b->at = at ? at : b->at;
 	return at;
-}
-
-void buf_add(struct buf *b, const char *bytes, size_t count)
-{
-	if (!reserve(b, count))
-		return;
-	memcpy(b->at + b->used, bytes, count);
-	b->used += count;
-	b->at[b->used] = 0;
-}
-
-void buf_text(struct buf *b, const char *text)
-{
-	buf_add(b, text, strlen(text));
-}
-
-void buf_char(struct buf *b, char c)
-{
-	buf_add(b, &c, 1);
 }
 
 void buf_repeat(struct buf *b, char c, int times)
@@ -49,19 +29,23 @@ void buf_repeat(struct buf *b, char c, int times)
 		buf_char(b, c);
 }
 
+/* Most texts fit at the first try. */
 void buf_print(struct buf *b, const char *format, ...)
 {
-	va_list args;
+	int count;
 
-	va_start(args, format);
-	int count = vsnprintf(NULL, 0, format, args);
-	va_end(args);
-	if (count < 0 || !reserve(b, count))
-		return;
-	va_start(args, format);
-	vsnprintf(b->at + b->used, count + 1, format, args);
-	va_end(args);
-	b->used += count;
+	for (size_t more = USUAL_BYTES; buf_reserve(b, more); more = count) {
+		size_t room = b->room - b->used;
+		va_list args;
+
+		va_start(args, format);
+		count = vsnprintf(b->at + b->used, room, format, args);
+		va_end(args);
+		if (count < 0 || (size_t)count < room) {
+			b->used += count < 0 ? 0 : count;
+			return;
+		}
+	}
 }
 
 int buf_write(const struct buf *b, int fd)

@@ -35,14 +35,28 @@ static void escaped(struct buf *b, const unsigned char *at, int length)
 		buf_add(b, (const char *)at, length);
 }
 
+/* How much from here on needs no second look. */
+static size_t plain(const char *text, size_t length)
+{
+	size_t at = 0;
+
+	while (at < length && text[at] >= 0x20 && text[at] < 0x7f && text[at] != '"' && text[at] != '\\')
+		at++;
+	return at;
+}
+
 static void quoted(struct buf *b, const char *text, size_t length)
 {
 	buf_char(b, '"');
-	for (size_t at = 0; at < length;) {
+	for (size_t at = 0, run; at < length; at += run) {
+		run = plain(text + at, length - at);
+		buf_add(b, text + at, run);
+		if (run)
+			continue;
 		int span = sequence((const unsigned char *)text + at, length - at);
 
 		escaped(b, (const unsigned char *)text + at, span);
-		at += span ? span : 1;
+		run = span ? span : 1;
 	}
 	buf_char(b, '"');
 }
@@ -54,8 +68,9 @@ static void begin(struct json *j, const char *key)
 	j->more = true;
 	if (!key)
 		return;
-	quoted(&j->out, key, strlen(key));
-	buf_text(&j->out, ": ");
+	buf_char(&j->out, '"');
+	buf_text(&j->out, key);
+	buf_text(&j->out, "\": ");
 }
 
 void json_open(struct json *j, const char *key, char bracket)

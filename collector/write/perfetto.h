@@ -116,6 +116,7 @@ const char *process_ending(const struct process *p, char *text, size_t size);
 struct stacks;
 struct stacks *stacks_new(struct symbols *y, const struct process *p);          /* y NULL: names come later */
 void stacks_name(struct stacks *k, struct perfetto *w, struct symbols *y);      /* ... and here they are */
+void stacks_next_sequence(struct stacks *k);                                     /* all numbers begin again */
 void stacks_free(struct stacks *k);
 u32 stacks_callstack(struct stacks *k, u32 node, const char *below);            /* below: a frame put inside it, or NULL */
 u32 stacks_event_name(struct stacks *k, const char *name);                      /* the pointer is the key */

@@ -11,6 +11,7 @@
  * first. A dump may be spread over packets; all but the last say `continued`.
  */
 #include "perfetto.h"
+#include "util/radix.h"
 
 #include <stdio.h>
 
@@ -133,23 +134,22 @@ struct fold {
 	const struct holder **row;
 	u32 rows;
 	u32 *depth;                     /* by node: frames to the outermost */
-	u32 *group_of;                  /* by node: group + 1 */
+	u32 *mark;                      /* by node: see deepest() and fold() */
 	u32 max;                        /* groups */
 	struct group group[FOLDED_MAX];
 };
+
+/* The frame around this one was made before it, so that one sweep over all nodes does for many walks to the root. */
+static u32 outer(const struct process *p, u32 node)
+{
+	return p->node[node].parent < node ? p->node[node].parent : 0;
+}
 
 static u32 row_node(const struct fold *f, u32 row)
 {
 	u32 node = f->row[row]->node;
 
 	return node < f->dump->process->nodes ? node : 0;
-}
-
-static u32 ancestor(const struct fold *f, u32 node, u32 depth)
-{
-	while (f->depth[node] > depth)
-		node = f->dump->process->node[node].parent;
-	return node;
 }
 
 static u32 capped_depth(const struct fold *f, u32 node)
@@ -161,34 +161,42 @@ static u32 capped_depth(const struct fold *f, u32 node)
  * make a group for each frame that any of them has there, and one for each stack that ends before. */
 static u32 deepest(const struct fold *f)
 {
-	enum { PASSED = 1, ENDS = 2 };
-	u32 passed[DEPTH_MAX + 1] = { 0 }, ends[DEPTH_MAX + 1] = { 0 }, *mark = f->group_of, shorter = 0, depth;
+	u32 passed[DEPTH_MAX + 1] = { 0 }, ends[DEPTH_MAX + 1] = { 0 }, *mark = f->mark, shorter, depth;
 
 	for (u32 i = 0; i < f->rows; i++) {
 		u32 node = row_node(f, i);
 
-		if (!(mark[node] & ENDS))
-			ends[capped_depth(f, node)]++;
-		mark[node] |= ENDS;
-		for (; node && !(mark[node] & PASSED); node = f->dump->process->node[node].parent) {
-			mark[node] |= PASSED;
-			passed[capped_depth(f, node)]++;
-		}
+		ends[capped_depth(f, node)] += !mark[node];
+		mark[node] = 1;
 	}
+	for (u32 i = f->dump->process->nodes; i-- > 1;)
+		if (mark[i]) {
+			passed[capped_depth(f, i)]++;
+			mark[outer(f->dump->process, i)] = 1;
+		}
 	for (depth = 1, shorter = ends[0]; depth < DEPTH_MAX; shorter += ends[depth++])
 		if (passed[depth] + shorter > f->max)
 			break;
 	return depth - 1;
 }
 
+/* By node: where its stack is cut at some depth. Takes the place of the depths. */
+static const u32 *cut_at(struct fold *f, u32 depth)
+{
+	for (u32 i = 1; i < f->dump->process->nodes; i++)
+		f->depth[i] = f->depth[i] > depth ? f->depth[outer(f->dump->process, i)] : i;
+	return f->depth;
+}
+
 /* Puts rows under the longest common beginnings of their stacks that make few enough groups; returns how many. */
 static u32 fold(struct fold *f)
 {
-	u32 depth = deepest(f), groups = 0;
+	const u32 *cut = cut_at(f, deepest(f));
+	u32 groups = 0, *group_of = f->mark;            /* group + 1 */
 
-	memset(f->group_of, 0, f->dump->process->nodes * sizeof(*f->group_of));
+	memset(group_of, 0, f->dump->process->nodes * sizeof(*group_of));
 	for (u32 i = 0; i < f->rows; i++) {
-		u32 node = ancestor(f, row_node(f, i), depth), *group = &f->group_of[node];
+		u32 node = cut[row_node(f, i)], *group = &group_of[node];
 		struct amount a = amount_of(f->dump, f->row[i]);
 
 		if (!*group) {
@@ -202,8 +210,8 @@ static u32 fold(struct fold *f)
 
 static void measure_depth(const struct process *p, u32 *depth)
 {
-	for (u32 i = 1; i < p->nodes; i++)      /* a frame is made after the one around it */
-		depth[i] = p->node[i].parent < i ? depth[p->node[i].parent] + 1 : 1;
+	for (u32 i = 1; i < p->nodes; i++)
+		depth[i] = depth[outer(p, i)] + 1;
 }
 
 static void add_folded(struct dump *d, const struct holder **row, u32 rows, u32 limit)
@@ -215,7 +223,7 @@ static void add_folded(struct dump *d, const struct holder **row, u32 rows, u32 
 		*f = (struct fold){ .dump = d, .row = row, .rows = rows };
 		f->max = limit / 4 < FOLDED_MAX ? limit / 4 + 1 : FOLDED_MAX;
 		f->depth = node + FOLDED_MAX;
-		f->group_of = f->depth + d->process->nodes;
+		f->mark = f->depth + d->process->nodes;
 		measure_depth(d->process, f->depth);
 		groups = fold(f);
 		for (u32 i = 0; i < groups; i++)
@@ -230,40 +238,38 @@ static void add_folded(struct dump *d, const struct holder **row, u32 rows, u32 
 
 /* ---- which rows are drawn one by one ----------------------------------------------- */
 
-struct ranked {
-	double weight;
-	const struct holder *row;
-};
-
-static int by_weight(const void *a, const void *b)
+/* Weights are not negative, so their bits are in their order. */
+static u64 rank_of(const struct amount *a, const struct amount *all)
 {
-	const struct ranked *x = a, *y = b;
+	double weight = (double)(a->allocated - a->freed) / (all->allocated - all->freed + 1.0) +
+			(double)a->allocated / (all->allocated + 1.0);
+	u64 bits;
 
-	if (x->weight != y->weight)
-		return x->weight > y->weight ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;          /* as they stand in their list */
+	memcpy(&bits, &weight, sizeof(bits));
+	return ~bits;
 }
 
-/* By their share of what lives and, in a dump of the whole run, of what was allocated. */
+/* By their share of what lives and of what was allocated. */
 static void rank_rows(const struct dump *d, const struct holder **row, u32 rows, const struct amount *all)
 {
-	struct ranked *ranked = malloc((rows + 1) * sizeof(*ranked));
+	struct ranked *list = malloc((2 * (size_t)rows + 1) * sizeof(*list)), *sorted;
+	const struct holder *first = row[0];            /* they stand in one list */
 
-	for (u32 i = 0; ranked && i < rows; i++) {
+	if (!list)
+		return;
+	for (u32 i = 0; i < rows; i++) {
 		struct amount a = amount_of(d, row[i]);
 
-		ranked[i].row = row[i];
-		ranked[i].weight = (double)(a.allocated - a.freed) / (all->allocated - all->freed + 1.0) +
-				   (double)a.allocated / (all->allocated + 1.0);
+		list[i] = (struct ranked){ rank_of(&a, all), row[i] - first };
 	}
-	if (ranked && rows)
-		qsort(ranked, rows, sizeof(*ranked), by_weight);
-	for (u32 i = 0; ranked && i < rows; i++)
-		row[i] = ranked[i].row;
-	free(ranked);
+	sorted = radix_sort(list, rows);
+	for (u32 i = 0; i < rows; i++)
+		row[i] = first + sorted[i].at;
+	free(list);
 }
 
-/* Orders the rows; returns how many of the first make up nearly all bytes, at most `limit`. */
+/* Puts the heaviest rows first, as the live ones are already; returns how many of them make up nearly all bytes, at
+ * most `limit`. */
 static u32 rows_kept(const struct dump *d, const struct holder **row, u32 rows, u32 limit)
 {
 	struct amount all = { 0 }, sum = { 0 };
@@ -276,7 +282,8 @@ static u32 rows_kept(const struct dump *d, const struct holder **row, u32 rows, 
 
 		add_amount(&all, &a);
 	}
-	rank_rows(d, row, rows, &all);
+	if (d->run)
+		rank_rows(d, row, rows, &all);
 	for (; kept < limit && (sum.allocated < all.allocated - all.allocated / 1000 ||
 	     sum.allocated - sum.freed < (all.allocated - all.freed) / 1000 * 999); kept++) {
 		struct amount a = amount_of(d, row[kept]);
@@ -299,10 +306,31 @@ static void prepare(struct dump *d, const struct holder **row, u32 rows)
 	free(node);
 }
 
+/* Stacks that have much in common come close together, and what is looked up for one is at hand for the next. */
+static void sort_by_node(const struct holder **row, u32 rows)
+{
+	struct ranked *list = malloc((2 * (size_t)rows + 1) * sizeof(*list)), *sorted;
+	const struct holder *first = row[0];
+
+	if (!list)
+		return;
+	for (u32 i = 0; i < rows; i++) {
+		first = row[i] < first ? row[i] : first;
+		list[i].key = ~(u64)row[i]->node;
+	}
+	for (u32 i = 0; i < rows; i++)
+		list[i].at = row[i] - first;
+	sorted = radix_sort(list, rows);
+	for (u32 i = 0; i < rows; i++)
+		row[i] = first + sorted[i].at;
+	free(list);
+}
+
 static void add_rows(struct dump *d, const struct holder **row, u32 rows, u32 limit)
 {
 	u32 kept = rows_kept(d, row, rows, limit);
 
+	sort_by_node(row, kept);
 	prepare(d, row, kept);
 	for (u32 i = 0; i < kept; i++) {
 		struct amount a = amount_of(d, row[i]);
@@ -330,35 +358,24 @@ struct request {
 	bool run;
 };
 
-static void dump(struct perfetto *w, const struct process *p, struct symbols *y, const struct holder_list *list,
-		 u64 ticks, u32 limit, const struct request *what)
+/* `d` has what all dumps of a process share. */
+static void dump(struct dump *d, const struct holder_list *list, u64 ticks, u32 limit, const struct request *what)
 {
 	const struct holder **row = malloc((list->count + 1) * sizeof(*row));
 	u32 rows = row ? rows_of_pool(list, what->pool, row) : 0;
-	struct dump d = { .w = w, .process = p, .symbols = y, .heap = what->heap, .run = what->run, .ns = ns_of(w, ticks) };
 
-	if (rows)
-		d.stacks = stacks_new(y, p);
-	if (d.stacks) {
-		d.sequence = w->next_sequence++;
-		add_rows(&d, row, rows, limit);
+	if (rows && !d->stacks)
+		d->stacks = stacks_new(d->symbols, d->process);
+	if (rows && d->stacks) {
+		d->heap = what->heap;
+		d->run = what->run;
+		d->ns = ns_of(d->w, ticks);
+		d->sequence = d->w->next_sequence++;
+		d->index = 0;
+		stacks_next_sequence(d->stacks);
+		add_rows(d, row, rows, limit);
 	}
-	stacks_free(d.stacks);
-	enc_free(&d.samples);
 	free(row);
-}
-
-static void process_dumps(struct perfetto *w, const struct process *p, struct symbols *y, u32 limit)
-{
-	static const struct request at_peak[] = { { "libc.malloc", POOL_MALLOC, false }, { "mmap", POOL_MMAP, false } };
-	static const struct request at_exit[] = {
-		{ "libc.malloc at exit", POOL_MALLOC, true }, { "mmap at exit", POOL_MMAP, true },
-	};
-
-	for (int i = 0; i < 2; i++)
-		dump(w, p, y, &p->total.at_peak, p->total.peak_ticks, limit, &at_peak[i]);
-	for (int i = 0; i < 2; i++)
-		dump(w, p, y, &p->at_exit, process_end(w->session, p), limit, &at_exit[i]);
 }
 
 /* The viewer takes names apart at colons and puts them into SQL. */
@@ -369,8 +386,9 @@ static void plain_name(char *text)
 			*text = ' ';
 }
 
-static void device_dumps(struct perfetto *w, const struct process *p, struct symbols *y, u32 limit)
+static void device_dumps(struct dump *all, u32 limit)
 {
+	const struct process *p = all->process;
 	char heap[128];
 
 	for (u32 i = 0; p->device_peak && i < p->devices; i++) {
@@ -380,8 +398,25 @@ static void device_dumps(struct perfetto *w, const struct process *p, struct sym
 			continue;
 		snprintf(heap, sizeof(heap), "%.100s %u memory", d->api, d->number);
 		plain_name(heap);
-		dump(w, p, y, &p->device_peak[i], p->pools.at[d->pool].peak_ticks, limit, &(struct request){ heap, d->pool, false });
+		dump(all, &p->device_peak[i], p->pools.at[d->pool].peak_ticks, limit, &(struct request){ heap, d->pool, false });
 	}
+}
+
+static void process_dumps(struct perfetto *w, const struct process *p, struct symbols *y, u32 limit)
+{
+	static const struct request at_peak[] = { { "libc.malloc", POOL_MALLOC, false }, { "mmap", POOL_MMAP, false } };
+	static const struct request at_exit[] = {
+		{ "libc.malloc at exit", POOL_MALLOC, true }, { "mmap at exit", POOL_MMAP, true },
+	};
+	struct dump d = { .w = w, .process = p, .symbols = y };
+
+	for (int i = 0; i < 2; i++)
+		dump(&d, &p->total.at_peak, p->total.peak_ticks, limit, &at_peak[i]);
+	for (int i = 0; i < 2; i++)
+		dump(&d, &p->at_exit, process_end(w->session, p), limit, &at_exit[i]);
+	device_dumps(&d, limit);
+	stacks_free(d.stacks);
+	enc_free(&d.samples);
 }
 
 static int by_peak(const void *a, const void *b)
@@ -416,7 +451,6 @@ void heap_dumps(struct perfetto *w, struct session *s, struct symbols *y)
 		if (limit < STACKS_AT_LEAST)
 			limit = STACKS_AT_LEAST;
 		process_dumps(w, p, y, limit);
-		device_dumps(w, p, y, limit);
 		left -= smaller(left, smaller(limit, p->total.at_peak.count) + smaller(limit, p->at_exit.count));
 	}
 	free(process);

@@ -9,6 +9,9 @@
  * have consecutive numbers and the first one is enough to know them. Numbers go by first use; outer frames are met
  * first and by most stacks, which keeps the numbers that are written most often short.
  *
+ * Most of a stack is the beginning of another one. The bytes of a way from the outermost frame are kept, and every
+ * node remembers where its own end: a new stack is a copy of them and the few frames that are its own.
+ *
  * While the program runs its symbols are not looked up yet. What is written then (stacks_new() without symbols) has
  * frames of an address only, in mappings without a build id, and module symbols at the end of the file give them names.
  */
@@ -34,17 +37,25 @@ enum {
 	LINE_FUNCTION = 1, LINE_FILE = 2, LINE_NUMBER = 3,
 };
 
-enum { DEPTH_MAX = 4096, NAMES_PER_PACKET = 2000 };
+enum {
+	NAMES_PER_PACKET = 2000,
+	DEPTH_MAX = 4096,               /* more than any program's; what is outside of it is cut */
+	WAY_MAX = 32 << 10,             /* bytes of one, likewise */
+	WAYS_BYTES = 4 << 20,           /* then they are forgotten */
+};
 
-/* A thing that has its number. The address of a string or of a node's frames stands for it. */
+/* A thing that has its number. Its address stands for it. */
 struct known {
 	struct { const void *what; u64 field; } key;
 	u32 iid;
 	UT_hash_handle hh;
 };
 
-/* The frames of a node have numbers in a row, the outermost first. first 0: they have none yet. */
-struct run { u32 first, count; };
+/* Bytes of all frames from the outermost to a node, as a callstack has them. */
+struct way {
+	u64 at : 40;                    /* in all that was ever kept */
+	u64 len : 24;                   /* 0: none yet */
+};
 
 /* A frame that waits for its name. */
 struct nameless {
@@ -57,9 +68,14 @@ struct stacks {
 	const struct process *process;
 	struct known *known;
 	u32 count[DATA_FIELDS];         /* numbers given so far, by field */
-	struct run *frames_of;          /* by node */
-	u32 *callstack_of;              /* by node */
-	u32 nodes;                      /* there is room for */
+	u32 *frames_of;                 /* by number of the address: its outermost frame, or 0; the others follow inwards */
+	u32 frames_room;
+	struct way *way;                /* by node */
+	struct enc ways;
+	u64 ways_gone;                  /* bytes forgotten */
+	u32 *callstack_of;              /* by node: its number + callstacks_gone */
+	u32 callstacks_gone;            /* of other sequences */
+	u32 nodes;                      /* there is room for in way and callstack_of */
 	struct nameless *nameless;
 	u32 namelesses, nameless_room;
 	char nowhere[64];               /* path of code that no file holds, in nameless frames */
@@ -73,15 +89,15 @@ static bool room_for(struct stacks *k, u32 node)
 
 	if (node < k->nodes)
 		return true;
-	struct run *frames_of = realloc(k->frames_of, nodes * sizeof(*frames_of));
+	struct way *way = realloc(k->way, nodes * sizeof(*way));
 
-	k->frames_of = frames_of ? frames_of : k->frames_of;
+	k->way = way ? way : k->way;
 	u32 *callstack_of = realloc(k->callstack_of, nodes * sizeof(*callstack_of));
 
 	k->callstack_of = callstack_of ? callstack_of : k->callstack_of;
-	if (!frames_of || !callstack_of)
+	if (!way || !callstack_of)
 		return false;
-	memset(k->frames_of + k->nodes, 0, (nodes - k->nodes) * sizeof(*k->frames_of));
+	memset(k->way + k->nodes, 0, (nodes - k->nodes) * sizeof(*k->way));
 	memset(k->callstack_of + k->nodes, 0, (nodes - k->nodes) * sizeof(*k->callstack_of));
 	k->nodes = nodes;
 	return true;
@@ -102,19 +118,44 @@ struct stacks *stacks_new(struct symbols *y, const struct process *p)
 	return NULL;
 }
 
-void stacks_free(struct stacks *k)
+static void forget_ways(struct stacks *k)
+{
+	k->ways_gone += k->ways.len;
+	k->ways.len = 0;
+}
+
+static void forget_known(struct stacks *k)
 {
 	struct known *n, *next;
 
-	if (!k)
-		return;
 	HASH_ITER(hh, k->known, n, next) {
 		HASH_DEL(k->known, n);
 		free(n);
 	}
+}
+
+/* The large tables stay, and what is in them is of the past. */
+void stacks_next_sequence(struct stacks *k)
+{
+	forget_known(k);
+	forget_ways(k);
+	k->callstacks_gone += k->count[DATA_CALLSTACKS];
+	if (k->frames_room)
+		memset(k->frames_of, 0, k->frames_room * sizeof(*k->frames_of));
+	memset(k->count, 0, sizeof(k->count));
+	k->data.len = 0;
+}
+
+void stacks_free(struct stacks *k)
+{
+	if (!k)
+		return;
+	forget_known(k);
 	free(k->frames_of);
+	free(k->way);
 	free(k->callstack_of);
 	free(k->nameless);
+	enc_free(&k->ways);
 	enc_free(&k->data);
 	free(k);
 }
@@ -126,7 +167,7 @@ size_t stacks_pending(const struct stacks *k)
 
 void stacks_write(struct stacks *k, struct enc *e)
 {
-	if (k->data.failed)
+	if (k->data.failed || k->ways.failed)
 		e->failed = true;
 	if (k->data.len)
 		enc_bytes(e, PACKET_INTERNED, k->data.at, k->data.len);
@@ -248,17 +289,43 @@ static void frame(struct stacks *k, u32 iid, const struct frame *f, const struct
 	enc_close(&k->data, mark);
 }
 
-/* Returns the number of the outermost of a node's frames; the others follow inwards. */
+static bool room_for_frames(struct stacks *k, u32 number)
+{
+	u32 room = number * 2 + 1024;
+	u32 *bigger = number < k->frames_room ? k->frames_of : realloc(k->frames_of, room * sizeof(*bigger));
+
+	if (number < k->frames_room || !bigger)
+		return bigger;
+	memset(bigger + k->frames_room, 0, (room - k->frames_room) * sizeof(*bigger));
+	k->frames_of = bigger;
+	k->frames_room = room;
+	return true;
+}
+
+/* Returns the number of the outermost of an address's frames; the others follow inwards. */
 static u32 frames(struct stacks *k, const struct frames *of)
 {
-	struct known *n = lookup(k, DATA_FRAMES, of->at);
+	if (!room_for_frames(k, of->number))
+		return 0;
+	if (!k->frames_of[of->number]) {
+		k->frames_of[of->number] = k->count[DATA_FRAMES] + 1;
+		for (u32 i = of->count; i-- > 0;)
+			frame(k, ++k->count[DATA_FRAMES], &of->at[i], of);
+	}
+	return k->frames_of[of->number];
+}
 
-	if (!n || n->iid)
-		return n ? n->iid : 0;
-	n->iid = k->count[DATA_FRAMES] + 1;
-	for (u32 i = of->count; i-- > 0;)
-		frame(k, ++k->count[DATA_FRAMES], &of->at[i], of);
-	return n->iid;
+static u32 lone_frame(struct stacks *k, const char *name)
+{
+	struct frame f = { .function = name };
+	struct frames of = { .at = &f, .count = 1 };
+	struct known *n = lookup(k, DATA_FRAMES, name);
+
+	if (n && !n->iid) {
+		n->iid = ++k->count[DATA_FRAMES];
+		frame(k, n->iid, &f, &of);
+	}
+	return n ? n->iid : 0;
 }
 
 /* ---- frames without a name --------------------------------------------------------- */
@@ -398,40 +465,60 @@ void stacks_name(struct stacks *k, struct perfetto *w, struct symbols *y)
 
 /* ---- callstacks -------------------------------------------------------------------- */
 
-static const struct run *node_frames(struct stacks *k, u32 node)
+static bool way_known(const struct stacks *k, u32 node)
 {
-	struct run *run = &k->frames_of[node];
-
-	if (!run->first && !k->symbols)
-		*run = (struct run){ nameless_frame(k, node), 1 };
-	if (!run->first) {
-		struct frames of = symbols_frames(k->symbols, k->process, node);
-
-		*run = (struct run){ frames(k, &of), of.count };
-	}
-	return run;
+	return k->way[node].len && k->way[node].at >= k->ways_gone;
 }
 
-static u32 lone_frame(struct stacks *k, const char *name)
+static const u8 *way_bytes(const struct stacks *k, struct way way)
 {
-	struct frame f = { .function = name };
-	struct frames of = { .at = &f, .count = 1 };
-	struct known *n = lookup(k, DATA_FRAMES, name);
-
-	if (n && !n->iid) {
-		n->iid = ++k->count[DATA_FRAMES];
-		frame(k, n->iid, &f, &of);
-	}
-	return n ? n->iid : 0;
+	return k->ways.at + (way.at - k->ways_gone);
 }
 
-static u32 path_to_root(struct stacks *k, u32 node)
+/* Nodes from `node` outwards whose way is not known, into k->path; *known: the first one whose way is, or 0. */
+static u32 unknown_part(struct stacks *k, u32 node, u32 *known)
 {
 	u32 depth = 0;
 
-	for (; node && node < k->process->nodes && depth < DEPTH_MAX; node = k->process->node[node].parent)
+	for (; node && node < k->process->nodes && !way_known(k, node); node = k->process->node[node].parent) {
+		if (depth == DEPTH_MAX) {
+			node = 0;
+			break;
+		}
 		k->path[depth++] = node;
+	}
+	*known = node < k->process->nodes && k->way[node].len < WAY_MAX ? node : 0;
 	return depth;
+}
+
+static void add_node(struct stacks *k, u32 node)
+{
+	if (!k->symbols) {
+		enc_uint(&k->ways, CALLSTACK_FRAME, nameless_frame(k, node));
+		return;
+	}
+	struct frames of = symbols_frames(k->symbols, k->process, node);
+	u32 first = frames(k, &of);
+
+	for (u32 i = 0; i < of.count; i++)
+		enc_uint(&k->ways, CALLSTACK_FRAME, first + i);
+}
+
+/* The frames that are new come before the callstack that is made of them. */
+static struct way way_to(struct stacks *k, u32 node)
+{
+	u32 known, depth = unknown_part(k, node, &known);
+	u64 begin = k->ways_gone + k->ways.len;
+
+	if (!depth)
+		return k->way[node < k->process->nodes ? node : 0];
+	if (known && enc_room(&k->ways, k->way[known].len))
+		enc_raw(&k->ways, way_bytes(k, k->way[known]), k->way[known].len);
+	while (depth-- > 0) {
+		add_node(k, k->path[depth]);
+		k->way[k->path[depth]] = (struct way){ begin, k->ways_gone + k->ways.len - begin };
+	}
+	return k->way[node];
 }
 
 u32 stacks_callstack(struct stacks *k, u32 node, const char *below)
@@ -440,28 +527,22 @@ u32 stacks_callstack(struct stacks *k, u32 node, const char *below)
 		return 0;
 	u32 *memo = below ? NULL : &k->callstack_of[node < k->process->nodes ? node : 0];
 
-	if (memo && *memo)
-		return *memo;
+	if (memo && *memo > k->callstacks_gone)
+		return *memo - k->callstacks_gone;
+	if (k->ways.len > WAYS_BYTES)
+		forget_ways(k);
 
-	u32 depth = path_to_root(k, node), iid = ++k->count[DATA_CALLSTACKS];
-	u32 lone = below || !depth ? lone_frame(k, below ? below : "[no stack]") : 0;
-
-	for (u32 i = depth; i-- > 0;)   /* frames come before the callstack that is made of them */
-		node_frames(k, k->path[i]);
-
+	struct way way = way_to(k, node);
+	u32 iid = ++k->count[DATA_CALLSTACKS];
+	u32 lone = below || !way.len ? lone_frame(k, below ? below : "[no stack]") : 0;
 	size_t mark = enc_open(&k->data, DATA_CALLSTACKS);
 
 	enc_uint(&k->data, IID, iid);
-	for (u32 i = depth; i-- > 0;) {
-		const struct run *run = node_frames(k, k->path[i]);
-
-		for (u32 j = 0; j < run->count; j++)
-			enc_uint(&k->data, CALLSTACK_FRAME, run->first + j);
-	}
+	enc_raw(&k->data, way_bytes(k, way), way.len);
 	if (lone)
 		enc_uint(&k->data, CALLSTACK_FRAME, lone);
 	enc_close(&k->data, mark);
 	if (memo)
-		*memo = iid;
+		*memo = k->callstacks_gone + iid;
 	return iid;
 }

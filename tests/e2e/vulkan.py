@@ -222,7 +222,7 @@ def memory(box):
     run, _ = recorded(box, [build(box, "vk_memory.c")])
     wrong = [(key, value) for key, value in run.expected if str(run.summary["devices"][0][key.split(".")[-1]]) != value]
     same(f"books {run.expected}", wrong, [])
-    same("things bound", run.summary["devices"][0]["objects"], 12)
+    same("things bound or imported", run.summary["devices"][0]["objects"], 13)
     check("its memory is the host's", run.summary["devices"][0]["host_memory"])
 
 
@@ -264,6 +264,35 @@ def ends(box):
         records = Records(box, raw)
         same(f"{way}: work", len(records.works), 3)
         same(f"{way}: works, over or not", run.summary["losses"]["works_unfinished"] + len(records.ends), 3)
+
+
+@case("vulkan: the loader is closed and opened again")
+def again(box):
+    program = build(box, "vk_again.c")
+    run, records = recorded(box, [program])
+    same("work", records.seen(), truth(run))
+    run, records = recorded(box, [program, "leave"])
+    same("work with a device left behind", records.seen(), truth(run))
+    same("devices", len(run.summary["devices"]), 1)
+
+
+@case("vulkan: drivers that do odd things")
+def odd(box):
+    driver = glob.glob("/usr/lib/*/libvulkan_lvp.so")[0]
+    shim = box.compile("workloads/vk_shim.c", "vk_shim.so")
+    program = build(box, "vk_faults.c")
+    wanted = {
+        "": {DONE_TIMED: 20}, "wrap": {DONE_TIMED: 20}, "features": {DONE_TIMED: 20},
+        "untimed": {DONE_OBSERVED: 10, DONE_UNTIMED: 20}, "transfer": {DONE_OBSERVED: 10, DONE_UNTIMED: 20},
+        "lost": {DONE_TIMED: 8, DONE_FAILED: 12}, "refuse": {DONE_TIMED: 18, DONE_FAILED: 2},
+        "queries": {DONE_UNTIMED: 20}, "busy": {},
+    }
+    for mode, ends in wanted.items():
+        run, records = recorded(box, [program], env={"VK_CLIENT_DRIVER": shim, "SHIM_DRIVER": driver, "SHIM": mode})
+        same(f"{mode}: ends", dict(records.statuses()), ends)
+        same(f"{mode}: dispatches", sum(work["kind"] == KERNEL for work in records.works.values()), 10)
+        spans = [(row["ts"], row["end"]) for row in run.sql("select ts, ts + dur as end from slice where category like '%kernel%' order by ts")]
+        check(f"{mode}: spans {spans[:4]}", mode == "busy" or all(a[1] <= b[0] for a, b in zip(spans, spans[1:])))
 
 
 @case("vulkan: threads that record and submit to the queue in turn")

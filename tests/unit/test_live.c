@@ -12,23 +12,54 @@ static u64 addr_of(u64 i)
 	return 0x7f0000000000 + i * 16 + (i % 3) * 0x10000000000;
 }
 
+/* Every other time the quick way is tried first. */
+static bool take(struct live *l, u64 addr, u64 *value, u64 round)
+{
+	*value = 0;
+	return (round & 1 && live_turn(l, addr, true, value, UINT64_MAX)) || live_take(l, addr, value);
+}
+
+static bool put(struct live *l, u64 addr, u64 *value, u64 round)
+{
+	return !(round & 1 && live_turn(l, addr, false, value, UINT64_MAX)) && live_put(l, addr, value);
+}
+
 static bool toggle(struct live *l, u64 i, u64 round)
 {
 	u64 value = round + 1;
 
 	if (!value_at[i]) {
 		value_at[i] = value;
-		return !live_put(l, addr_of(i), &value);
+		return !put(l, addr_of(i), &value, round);
 	}
-	value = value_at[i];
 	if (round % 7 == 0) {                   /* a block where one was already: the old one comes back */
-		u64 new = round + 1;
+		u64 old = value_at[i];
 
-		value_at[i] = new;
-		return live_put(l, addr_of(i), &new) && new == value;
+		value_at[i] = value;
+		return put(l, addr_of(i), &value, round) && value == old && !live_lacks(l, addr_of(i));
 	}
+	if (!take(l, addr_of(i), &value, round) || value != value_at[i])
+		return false;
 	value_at[i] = 0;
-	return live_take(l, addr_of(i), &value) && value != 0;
+	return true;
+}
+
+/* Blocks whose own group is the same, far more than fit there. */
+static void crowd(void)
+{
+	struct live l = { 0 };
+	u64 addr, n = 0, missing = 0, held = 0, value;
+
+	for (addr = 0; n < 5000; addr += 8)
+		if (live_hash(addr) >> 50 == 0 && ++n)
+			missing += live_put(&l, addr, &(u64) { addr });
+	ok(missing == 0 && live_count(&l) == n, "a crowd in one group all find a place");
+	ok(live_bytes_held(&l) <= n * 64, "%.1f bytes a block", (double)live_bytes_held(&l) / (double)n);
+	for (held = addr, addr = 0; addr < held; addr += 8)
+		if (live_hash(addr) >> 50 == 0)
+			missing += !live_take(&l, addr, &value) || value != addr;
+	ok(missing == 0 && live_count(&l) == 0, "and are found again");
+	live_release(&l);
 }
 
 static u64 held(void)
@@ -60,5 +91,6 @@ int main(void)
 	ok(bad == 0, "every block has its value");
 	ok(live_count(&l) == 0, "and then it is empty");
 	live_release(&l);
+	crowd();
 	return done();
 }

@@ -31,7 +31,7 @@ static void take(void *to, const struct window *w)
 		const struct rec *r = &w->rec[w->key[i] & KEY_INDEX_MASK];
 		u64 ticks = w->base + (w->key[i] >> KEY_TIME_SHIFT);
 
-		if ((r->a & 7) != REC_EXTRA)
+		if (r->a & REC_PLAIN)
 			note(ticks, r->a & PACKED_ADDR_MASK, true);
 		else if (w->extra[r->w].kind == EXTRA_ALLOC)
 			note(ticks, w->extra[r->w].addr, false);

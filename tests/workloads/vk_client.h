@@ -46,14 +46,18 @@ GLOBAL(VARIABLE) OF_INSTANCE(VARIABLE) OF_DEVICE(VARIABLE) OF_LATER(VARIABLE)
 static PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
 #endif
 
+static void *client_library;
+
 static void functions_start(void)
 {
 #if defined(BY_DLSYM) || defined(BY_GETTER)
-	void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+	const char *driver = getenv("VK_CLIENT_DRIVER");         /* straight to it, without a loader */
+	void *library = dlopen(driver ? driver : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
 		exit(77);
-	vkGetInstanceProcAddr = (PFN_vkGetInstanceProcAddr)dlsym(library, "vkGetInstanceProcAddr");
+	client_library = library;
+	vkGetInstanceProcAddr = (PFN_vkGetInstanceProcAddr)dlsym(library, driver ? "vk_icdGetInstanceProcAddr" : "vkGetInstanceProcAddr");
 #ifdef BY_DLSYM
 #define FIND(name) name = (PFN_##name)dlsym(library, #name);
 	GLOBAL(FIND) OF_INSTANCE(FIND) OF_DEVICE(FIND) OF_LATER(FIND)
@@ -113,6 +117,7 @@ struct client {
 	uint32_t count;
 	float period;
 	uint32_t version;
+	const char *extension;          /* of the device, or NULL */
 };
 
 struct push { uint32_t factor, offset, count; };
@@ -141,6 +146,7 @@ static void client_device(struct client *c, const void *features)
 	VkDeviceQueueCreateInfo queue = { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority };
 	VkDeviceCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = features, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
+		.enabledExtensionCount = c->extension != NULL, .ppEnabledExtensionNames = &c->extension,
 	};
 	VkCommandPoolCreateInfo pool = { .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT };
 	VkPhysicalDeviceProperties properties;

@@ -71,6 +71,23 @@ static void map(void)
 	give(memory, 8192);
 }
 
+/* Memory of our own that the device is given: it is no more than it was. */
+static void import(void)
+{
+	static char own[65536] __attribute__((aligned(4096)));
+	VkImportMemoryHostPointerInfoEXT pointer = {
+		.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
+		.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT, .pHostPointer = own,
+	};
+	VkMemoryAllocateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = &pointer, .allocationSize = sizeof own, .memoryTypeIndex = host_type(&c, ~0u),
+	};
+	VkDeviceMemory memory;
+
+	GOOD(vkAllocateMemory(c.device, &info, NULL, &memory));
+	vkFreeMemory(c.device, memory, NULL);
+}
+
 /* Too large for any device. */
 static void refused(void)
 {
@@ -85,6 +102,7 @@ int main(void)
 	VkDeviceMemory leak;
 
 	c.version = VK_API_VERSION_1_2;
+	c.extension = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
 	client_instance(&c, NULL, 0);
 	client_device(&c, NULL);
 	for (int i = 0; i < 3; i++) {
@@ -92,6 +110,7 @@ int main(void)
 		image();
 		map();
 	}
+	import();
 	refused();
 	leak = take(12288, ~0u);
 	(void)leak;
