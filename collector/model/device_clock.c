@@ -2,6 +2,7 @@
  * device_clock.c - see device_clock.h.
  */
 #include "device_clock.h"
+#include "../util/array.h"
 #include <math.h>
 
 #define STRETCH_NS 100000000ull
@@ -13,8 +14,11 @@ enum { SEARCH_STEPS = 80 };
 
 static struct fit_stretch *stretch_of(struct device_fit *f, u64 device, bool *begins)
 {
-	struct fit_stretch *s = &f->stretch[(f->count - 1) % FIT_STRETCHES];
+	struct fit_stretch *s;
 
+	if (!f->stretch)
+		f->stretch = new_zeroed(FIT_STRETCHES, sizeof(*f->stretch));
+	s = &f->stretch[(f->count - 1) % FIT_STRETCHES];
 	*begins = !f->count || (device > s->since && device - s->since >= STRETCH_NS);
 	if (*begins) {
 		s = &f->stretch[f->count++ % FIT_STRETCHES];
@@ -242,4 +246,11 @@ u64 fit_ns(const struct device_fit *f, u64 device)
 	u64 ns = device + (u64)f->off + (u64)whole(bent);
 
 	return ns >> 63 ? 0 : ns;
+}
+
+void fit_release(struct device_fit *f)
+{
+	free(f->stretch);
+	f->stretch = NULL;
+	f->count = 0;
 }

@@ -32,7 +32,7 @@ struct fit_stretch {
 };
 
 struct device_fit {
-	struct fit_stretch stretch[FIT_STRETCHES];
+	struct fit_stretch *stretch;    /* FIT_STRETCHES, once there is a bound */
 	u32 count;                      /* stretches ever begun */
 	u64 samples;
 	i64 known[FIT_KNOWN];           /* host - clock, of clocks that it may turn out to be; in order of enum clock_match */
@@ -53,5 +53,6 @@ struct device_fit {
 bool fit_add(struct device_fit *f, u64 device, u64 low_ns, u64 high_ns);
 void fit_line(struct device_fit *f);            /* through what is known by now */
 u64 fit_ns(const struct device_fit *f, u64 device);
+void fit_release(struct device_fit *f);
 
 #endif

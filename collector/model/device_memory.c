@@ -59,7 +59,11 @@ static void use_heap(struct model *m, struct proc *p, struct dev *d, u32 heap, u
 	d->d.heap[heap].used = true;
 	if (heap >= d->d.heaps)
 		d->d.heaps = heap + 1;
-	for (i = 0; i < d->d.heaps && heaps_used(&d->d) > 1; i++)
+	if (heaps_used(&d->d) < 2)
+		return;
+	if (!d->heap_curve)
+		d->heap_curve = new_zeroed(HEAPS_MAX, sizeof(*d->heap_curve));
+	for (i = 0; i < d->d.heaps; i++)
 		if (d->d.heap[i].used && !d->heap_curve[i].device)
 			begin_curve(m, p, d, &d->heap_curve[i], (int)i, (struct point) { ticks, d->d.heap[i].now });
 }
@@ -75,7 +79,7 @@ static void move(struct model *m, struct proc *p, struct dev *d, u32 heap, u64 t
 	}
 	books_device(m, p, d, ticks, bytes);
 	books_note(m, &d->curve, ticks, device_now(&d->d));
-	if (d->heap_curve[heap].device)
+	if (d->heap_curve)
 		books_note(m, &d->heap_curve[heap], ticks, h->now);
 }
 

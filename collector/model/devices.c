@@ -7,7 +7,7 @@
 #include "inside.h"
 #include <stdio.h>
 
-enum { NAMES_MAX = 1 << 20, SITES_MAX = 1 << 20, DEVICES_MAX = 1 << 10, QUEUES_MAX = 1 << 14, GENERATIONS_MAX = 64 };
+enum { NAMES_MAX = 1 << 20, SITES_MAX = 1 << 20, DEVICES_MAX = 1 << 8, QUEUES_MAX = 1 << 14, GENERATIONS_MAX = 64 };
 
 /* ---- texts ------------------------------------------------------------------------------- */
 
@@ -382,7 +382,7 @@ static void close_dev(struct model *m, struct proc *p, struct dev *d, u64 ticks)
 		now += d->d.heap[i].now;
 	if (d->curve.device)
 		curve_finish(&m->curves, &d->curve, (struct point) { ticks, now });
-	for (i = 0; i < d->d.heaps; i++)
+	for (i = 0; d->heap_curve && i < d->d.heaps; i++)
 		if (d->heap_curve[i].device)
 			curve_finish(&m->curves, &d->heap_curve[i], (struct point) { ticks, d->d.heap[i].now });
 	if (d->d.kernels)
@@ -410,6 +410,8 @@ static void release_dev(struct dev *d)
 		HASH_DEL(d->by_name, k);
 		free(k);
 	}
+	fit_release(&d->fit);
+	free(d->heap_curve);
 	free(d->ready);
 	free(d->peak);
 	free(d->d.api);

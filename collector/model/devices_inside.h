@@ -80,7 +80,7 @@ struct dev {
 	struct kernel_index *by_name;
 	u32 kernel_room;
 	u64 busy_until, busy_until_ns;  /* in the device's time, in the host's */
-	struct curve curve, heap_curve[HEAPS_MAX];
+	struct curve curve, *heap_curve;        /* heap_curve: HEAPS_MAX, once a second heap is used */
 	struct mark mark;
 	struct held *peak;
 	u32 peak_rows;
@@ -108,6 +108,7 @@ struct devices {
 	struct open_memory *memories;
 	struct recent_call recent[RECENT_CALLS];        /* those that caused work */
 	u32 recents;
+	u64 may_look;                   /* for so many works of calls; see works_called() */
 	u32 orphans;                    /* works that have ended, but whose call was not seen */
 	u32 device_room;
 };

@@ -7,7 +7,7 @@
  */
 #include "inside.h"
 
-enum { FLIGHT_MAX = 1 << 20, ORPHANS_MAX = 1 << 14 };
+enum { FLIGHT_MAX = 1 << 20, ORPHANS_MAX = 1 << 14, LOOKS_FREE = 16 };
 
 static const char *const kind_name[WORK_KINDS] = {
 	[WORK_KERNEL] = "kernel", [WORK_READ] = "read", [WORK_WRITE] = "write", [WORK_COPY] = "copy", [WORK_FILL] = "fill",
@@ -100,6 +100,7 @@ void work_event(struct model *m, struct proc *p, struct stream *s, const struct 
 	if (!w || w->described)
 		return;
 	w->described = true;
+	p->devices.may_look++;
 	w->w.kind = r->kind < WORK_KINDS ? (u32)r->kind : WORK_OTHER;
 	w->w.queue = &que_of(m, p, r->queue)->q;
 	name = name_text(m, p, r->name);
@@ -151,24 +152,21 @@ static void call_found(struct model *m, struct proc *p, struct open_work *w, con
 	progress(m, p, w);
 }
 
+/* A call may claim any number of works. It is believed as far as works were told of; there is one look for each, and
+ * LOOKS_FREE for those whose calls come first. */
 void works_called(struct model *m, struct proc *p, const struct call *c)
 {
 	struct recent_call *recent = &p->devices.recent[p->devices.recents++ % RECENT_CALLS], call;
-	struct open_work *w, *next;
+	struct open_work *w;
 	u64 i;
 
 	call = *recent = (struct recent_call) { c->work, c->works, session_ns(&m->s, c->begin), session_ns(&m->s, c->end) };
-	if (c->works <= HASH_COUNT(p->devices.works)) {
-		for (i = 0; i < c->works; i++) {
-			w = find(p, c->work + i);
-			if (w)
-				call_found(m, p, w, &call);
-		}
-		return;
-	}
-	HASH_ITER(hh, p->devices.works, w, next)
-		if (w->w.id - c->work < c->works)
+	p->devices.may_look += LOOKS_FREE;
+	for (i = 0; i < c->works && p->devices.may_look; i++, p->devices.may_look--) {
+		w = find(p, c->work + i);
+		if (w)
 			call_found(m, p, w, &call);
+	}
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */

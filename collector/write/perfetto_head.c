@@ -155,6 +155,8 @@ static void numbers(struct perfetto *w, const struct symbols *y)
 		{ "mlprof.duration_ns", ns_of(w, s->end) - ns_of(w, s->start) },
 		{ "mlprof.peak_bytes", s->total.peak },
 		{ "mlprof.peak_time_ns", ns_of(w, s->total.peak_ticks) },
+		{ "mlprof.peak_with_devices_bytes", s->with_devices.peak },
+		{ "mlprof.peak_with_devices_time_ns", ns_of(w, s->with_devices.peak_ticks) },
 		{ "mlprof.allocs", s->allocs },
 		{ "mlprof.frees", s->frees },
 		{ "mlprof.allocated_bytes", s->allocated_bytes },
@@ -184,6 +186,34 @@ static void numbers(struct perfetto *w, const struct symbols *y)
 		attribute(w, row[i].key, NULL, row[i].value);
 }
 
+/* Devices of all processes, numbered from 1: whoever has the trace needs no summary. */
+static void device(struct perfetto *w, const struct device *d, u32 number)
+{
+	static const char *const clock[] = { "none", "calibrated", "bounded" };
+	const struct process *p = w->session->process[d->process];
+	const struct { const char *key, *text; i64 value; } row[] = {
+		{ "title", d->title, 0 }, { "driver", d->driver, 0 }, { "pid", NULL, p->pid }, { "flags", NULL, d->flags },
+		{ "peak_bytes", NULL, d->heaps && d->pool < p->pools.count ? p->pools.at[d->pool].peak : 0 },
+		{ "busy_ns", NULL, (i64)d->busy_ns }, { "clock", clock[d->clock], 0 }, { "residual_ns", NULL, (i64)d->match.residual_ns },
+	};
+	char name[64];
+
+	for (size_t i = 0; i < COUNT(row); i++) {
+		snprintf(name, sizeof(name), "mlprof.device.%u.%s", number, row[i].key);
+		attribute(w, name, row[i].text, row[i].value);
+	}
+}
+
+static void devices(struct perfetto *w)
+{
+	const struct session *s = w->session;
+	u32 number = 0;
+
+	for (u32 i = 0; i < s->processes; i++)
+		for (u32 k = 0; k < s->process[i]->devices; k++)
+			device(w, s->process[i]->device[k], ++number);
+}
+
 /* Needs no session: the file of a collector that was killed in its first moments is a trace, too. */
 void head_open(struct perfetto *w)
 {
@@ -210,5 +240,6 @@ void head_end(struct perfetto *w, const struct symbols *y)
 	options(w);
 	numbers(w, y);
 	pools(w);
+	devices(w);
 	numbered(w, "notice", &w->session->notices);
 }

@@ -86,5 +86,15 @@ def stacks(box):
           ("vkQueueSubmit", "run_model")])
 
 
+@case("device trace: says which devices there were")
+def attributes(box):
+    run = made(box)
+    found = {row["name"].split("trace_attribute.mlprof.")[1]: row["str_value"] or row["int_value"] for row in
+             run.sql("select name, str_value, int_value from metadata where name like 'trace_attribute.mlprof.%device%'")}
+    same("titles", (found["device.1.title"], found["device.2.title"]), ("OpenCL 0: pthread-cpu", "Vulkan 0: Big GPU"))
+    same("clocks", (found["device.1.clock"], found["device.2.clock"]), ("bounded", "calibrated"))
+    same("peaks", (found["device.1.peak_bytes"], found["device.2.peak_bytes"], found["peak_with_devices_bytes"]), (1 << 20, 4 << 20, 4 << 20))
+
+
 def register(tools):
     pass

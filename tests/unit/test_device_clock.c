@@ -42,6 +42,7 @@ static u64 bounded(double ppm, u64 offset, u64 seconds, u64 *residual, double *f
 	}
 	*residual = f.residual;
 	*found = f.slope * 1e6;
+	fit_release(&f);
 	return worst;
 }
 
@@ -80,6 +81,7 @@ static void readings(void)
 	}
 	ok(worst < 2 * US, "a drift that changes is followed: %llu ns off", (unsigned long long)worst);
 	ok(fabs(f.slope * 1e6 - 50) < 2, "%.2f ppm at the end", f.slope * 1e6);
+	fit_release(&f);
 }
 
 static void known(void)
@@ -97,6 +99,7 @@ static void known(void)
 			fit_add(&f, t + 3 * US + clock[i].offset, t, t + 10 * US);
 		fit_line(&f);
 		ok(f.match == clock[i].match && fit_ns(&f, 12345678901 + clock[i].offset) == 12345678901, "%s is known when it is met", clock[i].name);
+		fit_release(&f);
 	}
 }
 
@@ -110,16 +113,19 @@ static void little(void)
 	fit_line(&f);
 	ok(error_at(&f, 500 * S, S + 4 * US) <= 1 && f.residual == 4 * US, "one sample is enough for an offset");
 	ok(error_at(&f, 501 * S, 2 * S + 4 * US) <= 1, "and gives no slope");
+	fit_release(&f);
 	f = new_fit();
 	fit_add(&f, 500 * S, S, FIT_NO_HIGH);
 	fit_add(&f, 500 * S + MS, S + MS + 5 * US, FIT_NO_HIGH);
 	fit_line(&f);
 	ok(error_at(&f, 500 * S, S + 5 * US) <= 1, "bounds from one side: as near as may be");
+	fit_release(&f);
 	f = new_fit();
 	fit_add(&f, 500 * S, S, 1 * S + 100 * MS);
 	fit_add(&f, 500 * S + 200 * MS, S + 200 * MS, S + 202 * MS);
 	fit_line(&f);
 	ok(f.residual == MS, "a wide bound does not spoil a narrow one");
+	fit_release(&f);
 }
 
 static void nonsense(void)
@@ -136,6 +142,7 @@ static void nonsense(void)
 		sum += fit_ns(&f, device) >> 63;
 	}
 	ok(!sum, "any numbers: never a time beyond 2^63");
+	fit_release(&f);
 }
 
 int main(void)
