@@ -21,6 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 import harness
+import vulkan
 
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "mlprof-tests")
 MICRO = 1e3
@@ -363,9 +364,40 @@ def start_up(bench):
     bench.bar("mlprof run true costs", (medians["mlprof"] - medians["native"]) * 1e3, 30, "ms")
 
 
+# ---- devices -----------------------------------------------------------------------------------------
+
+def device_programs(bench):
+    vulkan.shaders(bench)
+    opencl = bench.tools.compile("bench/opencl_enqueue.c", "opencl_enqueue")
+    dispatch = bench.tools.compile("bench/vk_dispatch.c", "vk_dispatch", ["-Wno-unused-function", "-I", bench.tools.programs, *vulkan.WAYS["linked"]])
+    return [
+        ("clEnqueueNDRangeKernel, PoCL", [opencl, "tiny"], 1000, None),
+        ("a loop of 1 ms kernels, PoCL", [opencl, "long"], None, 1.03),
+        ("vkCmdDispatch, lavapipe", [dispatch, "record"], 1000, None),
+        ("vkQueueSubmit, lavapipe", [dispatch, "submit"], 2000, None),
+        ("a loop of 1 ms dispatches, lavapipe", [dispatch, "long"], None, 1.03),
+        ("submit and wait, one small dispatch, lavapipe", [dispatch, "tiny"], None, None),
+    ]
+
+
+def devices(bench):
+    env = {"POCL_MAX_PTHREAD_COUNT": "1"}
+    for name, words, added, ratio in device_programs(bench):
+        ways = {"native": lambda: bench.native(words, env), "mlprof": lambda: bench.mlprof(words, env),
+                "submit": lambda: bench.mlprof(words, env, "--device-time=submit")}
+        medians, _ = bench.compare(name, ways, 5 if bench.quick else 11, printed_ns)
+        submit = medians.pop("submit")
+        bench.row(name, "ns", medians)
+        bench.row("  with --device-time=submit", "ns", {"native": medians["native"], "mlprof": submit})
+        if added:
+            bench.bar(f"added to {name}", medians["mlprof"] - medians["native"], added, "ns")
+        if ratio:
+            bench.bar(name, medians["mlprof"] / medians["native"], ratio, "x native")
+
+
 # ---- the table --------------------------------------------------------------------------------------
 
-BENCHES = {"pair": pairs, "miss": misses, "real": real, "steady": steady, "collector": collector, "true": start_up}
+BENCHES = {"pair": pairs, "miss": misses, "real": real, "steady": steady, "collector": collector, "true": start_up, "devices": devices}
 COLUMNS = ["native", "mlprof", "heaptrack", "memray", "lttng"]
 
 
