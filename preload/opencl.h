@@ -53,7 +53,7 @@
 
 /* Extensions, which only clGetExtensionFunctionAddress hands out. */
 #define OPENCL_EXTENSIONS(X)                                                                           \
-	X(clEnqueueCommandBufferKHR) X(clHostMemAllocINTEL) X(clDeviceMemAllocINTEL)                   \
+	X(clCreateCommandBufferKHR) X(clEnqueueCommandBufferKHR) X(clHostMemAllocINTEL) X(clDeviceMemAllocINTEL)                   \
 	X(clSharedMemAllocINTEL) X(clMemFreeINTEL) X(clMemBlockingFreeINTEL)                           \
 	X(clEnqueueMemcpyINTEL) X(clEnqueueMemFillINTEL)
 

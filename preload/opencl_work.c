@@ -273,13 +273,25 @@ cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers,
 	return r;
 }
 
+static struct handles command_buffers;  /* -> the queue it was made for */
+
+cl_command_buffer_khr w_clCreateCommandBufferKHR(cl_uint queues, const cl_command_queue *queue, const cl_command_buffer_properties_khr *p, cl_int *error)
+{
+	cl_command_buffer_khr buffer = cl.clCreateCommandBufferKHR(queues, queue, p, error);
+
+	if (buffer && queues)
+		handles_put(&command_buffers, (u64)buffer, queue[0]);
+	return buffer;
+}
+
 /* One event for all of it: what its commands took each is not to be known. */
 cl_int w_clEnqueueCommandBufferKHR(cl_uint queues, cl_command_queue *queue, cl_command_buffer_khr buffer, WAIT_LIST)
 {
+	cl_command_queue first = queues && queue ? queue[0] : handles_find(&command_buffers, (u64)buffer);
 	struct enqueue e;
 	cl_int r;
 
-	if (!queues || !queue || !enqueue_begin(&e, queue[0], event))
+	if (!first || !enqueue_begin(&e, first, event))
 		return cl.clEnqueueCommandBufferKHR(queues, queue, buffer, waits, list, event);
 	r = cl.clEnqueueCommandBufferKHR(queues, queue, buffer, waits, list, e.event);
 	enqueue_end(&e, r, &(struct about){ WORK_GROUP, NAMED("clEnqueueCommandBufferKHR"), .work_name = NAMED("command buffer") }, CALLER());

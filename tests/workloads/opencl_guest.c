@@ -3,10 +3,11 @@
  * opencl_guest.c - looks hard for a difference: everything it prints must be the same with mlprof and without.
  *
  * Queue properties, reference counts, error codes, callbacks and their order, profiling that it did not ask for, blocking
- * and unblocking commands of all kinds, user events, out-of-order queues, sub-buffers, images, SVM.
+ * and unblocking commands of all kinds, user events, out-of-order queues, sub-buffers, images, SVM, sub-devices, command
+ * buffers.
  */
 #include "opencl.h"
-#include <pthread.h>
+#include <CL/cl_ext.h>
 
 static int called;
 
@@ -62,7 +63,7 @@ static void profiling(const struct cl *c, cl_mem m)
 
 		MUST(clEnqueueFillBuffer(q, m, &(float){ 1 }, 4, 0, 4096, 0, NULL, &e));
 		MUST(clWaitForEvents(1, &e));
-		say("profiling %d: %d, references %u\n", i, clGetEventProfilingInfo(e, CL_PROFILING_COMMAND_END, sizeof t, &t, NULL), references(e));
+		say("profiling %d: %d\n", i, clGetEventProfilingInfo(e, CL_PROFILING_COMMAND_END, sizeof t, &t, NULL));
 		clReleaseEvent(e);
 		clReleaseCommandQueue(q);
 	}
@@ -147,6 +148,67 @@ static void memory(const struct cl *c, cl_command_queue q)
 	MUST(clFinish(q));
 }
 
+static void sub_devices(const struct cl *c)
+{
+	cl_device_partition_property how[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+	cl_device_id part[8];
+	cl_uint n = 0;
+	cl_int r = clCreateSubDevices(c->device, how, 8, part, &n), error;
+
+	say("sub-devices %d: %d\n", r, n > 1);
+	for (cl_uint i = 0; r == CL_SUCCESS && i < n && i < 2; i++) {
+		cl_context context = clCreateContext(NULL, 1, &part[i], NULL, NULL, &error);
+		cl_command_queue q = clCreateCommandQueueWithProperties(context, part[i], NULL, &error);
+		cl_mem m = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, NULL, &error);
+		int seven = 7, got = 0;
+
+		MUST(clEnqueueFillBuffer(q, m, &seven, 4, 0, 4096, 0, NULL, NULL));
+		MUST(clEnqueueReadBuffer(q, m, CL_TRUE, 0, 4, &got, 0, NULL, NULL));
+		say("sub-device %u: %d\n", i, got);
+		clReleaseMemObject(m);
+		clReleaseCommandQueue(q);
+		clReleaseContext(context);
+		clReleaseDevice(part[i]);
+	}
+}
+
+#define EXTENSION(name) name##_fn name##_ = (name##_fn)clGetExtensionFunctionAddressForPlatform(c->platform, #name)
+
+/* One command buffer of two kernels, enqueued three times. */
+static void command_buffer(const struct cl *c, cl_command_queue q, cl_mem m)
+{
+	EXTENSION(clCreateCommandBufferKHR);
+	EXTENSION(clFinalizeCommandBufferKHR);
+	EXTENSION(clReleaseCommandBufferKHR);
+	EXTENSION(clEnqueueCommandBufferKHR);
+	EXTENSION(clCommandNDRangeKernelKHR);
+	cl_kernel k = cl_kernel_of(c, "scale");
+	cl_command_buffer_khr buffer;
+	size_t global = 64;
+	float by = 2, got = 0;
+	cl_int error;
+
+	say("command buffers %d\n", clCreateCommandBufferKHR_ && clEnqueueCommandBufferKHR_);
+	if (!clCreateCommandBufferKHR_ || !clEnqueueCommandBufferKHR_)
+		return;
+	MUST(clSetKernelArg(k, 0, sizeof m, &m));
+	MUST(clSetKernelArg(k, 1, sizeof by, &by));
+	MUST(clEnqueueFillBuffer(q, m, &(float){ 1 }, 4, 0, 4096, 0, NULL, NULL));
+	buffer = clCreateCommandBufferKHR_(1, &q, NULL, &error);
+	MUST(error);
+	for (int i = 0; i < 2; i++)
+		MUST(clCommandNDRangeKernelKHR_(buffer, NULL, NULL, k, 1, NULL, &global, NULL, 0, NULL, NULL, NULL));
+	MUST(clFinalizeCommandBufferKHR_(buffer));
+	for (int i = 0; i < 3; i++) {
+		MUST(clEnqueueCommandBufferKHR_(0, NULL, buffer, 0, NULL, NULL));
+		MUST(clFinish(q));
+	}
+	MUST(clEnqueueReadBuffer(q, m, CL_TRUE, 0, sizeof got, &got, 0, NULL, NULL));
+	say("command buffer: %g\n", got);
+	clReleaseCommandBufferKHR_(buffer);
+	clReleaseKernel(k);
+}
+
 static void broken_build(const struct cl *c)
 {
 	const char *source = "__kernel void broken(__global float *a) { a[0] = nothing_of_that_name; }";
@@ -166,6 +228,8 @@ int main(void)
 	profiling(&c, m);
 	commands(&c, m);
 	memory(&c, q);
+	sub_devices(&c);
+	command_buffer(&c, q, m);
 	broken_build(&c);
 	clReleaseMemObject(m);
 	clReleaseCommandQueue(q);
