@@ -454,6 +454,7 @@ void books_maps(struct model *m, struct proc *p, u64 ticks, u32 pool, i64 bytes)
 
 static void copy_held(struct holder_list *to, const struct holder_list *from)
 {
+	free(to->at);
 	to->at = must(malloc((from->count + 1) * sizeof(*to->at)));
 	to->count = from->count;
 	if (from->count)

@@ -472,7 +472,7 @@ static bool way_known(const struct stacks *k, u32 node)
 
 static const u8 *way_bytes(const struct stacks *k, struct way way)
 {
-	return k->ways.at + (way.at - k->ways_gone);
+	return way.len ? k->ways.at + (way.at - k->ways_gone) : NULL;
 }
 
 /* Nodes from `node` outwards whose way is not known, into k->path; *known: the first one whose way is, or 0. */
