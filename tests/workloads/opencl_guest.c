@@ -164,11 +164,8 @@ static void sub_devices(const struct cl *c)
 
 		MUST(clEnqueueFillBuffer(q, m, &seven, 4, 0, 4096, 0, NULL, NULL));
 		MUST(clEnqueueReadBuffer(q, m, CL_TRUE, 0, 4, &got, 0, NULL, NULL));
-		say("sub-device %u: %d\n", i, got);
-		clReleaseMemObject(m);
-		clReleaseCommandQueue(q);
-		clReleaseContext(context);
-		clReleaseDevice(part[i]);
+		MUST(clFinish(q));
+		say("sub-device %u: %d\n", i, got);    /* nothing of it is released: PoCL 3.1 crashes on that now and then */
 	}
 }
 
