@@ -32,22 +32,60 @@ static bool search_globally(struct operator *o)
 	return o->real;
 }
 
-/* Answers by calling address, for programs like Python, where only extensions know C++. Torn pairs do not match. */
-static struct { u64 check, real; } answers[1024];
+/*
+ * Answers for programs like Python, where only extensions know C++: by calling address, and behind that by calling module,
+ * for there are thousands of addresses and a search takes long. Torn pairs do not match.
+ */
+struct answer { u64 check, real; };
+
+static struct answer by_address[1024], by_module[256];
+
+static u64 recall(const struct answer *a, u64 key)
+{
+	u64 found = __atomic_load_n(&a->real, __ATOMIC_RELAXED);
+
+	return found && (__atomic_load_n(&a->check, __ATOMIC_RELAXED) ^ found) == key ? found : 0;
+}
+
+static void remember(struct answer *a, u64 key, u64 found)
+{
+	__atomic_store_n(&a->real, found, __ATOMIC_RELAXED);
+	__atomic_store_n(&a->check, found ^ key, __ATOMIC_RELAXED);
+}
+
+static u64 key_of(const struct operator *o, u64 where) { return (where ^ (u64)o << 20) ^ guest.epoch << 48; }
+static u64 mixed(u64 key) { return key * 0x9e3779b97f4a7c15ull; }
+
+static u64 find_for_module(struct operator *o, u64 pc)
+{
+	struct dl_find_object caller;
+	struct answer *a;
+	u64 key, found;
+
+	if (_dl_find_object((void *)(pc - 1), &caller) != 0)
+		return 0;
+	key = key_of(o, (u64)caller.dlfo_map_start);
+	a = &by_module[mixed(key) >> 56];
+	found = recall(a, key);
+	if (!found) {
+		found = (u64)elf_meaning_for((const void *)(pc - 1), o->name);
+		remember(a, key, found);
+	}
+	return found;
+}
 
 static __attribute__((noinline)) void *find(struct operator *o, u64 pc)
 {
-	u64 key = (pc ^ (u64)o << 20) ^ guest.epoch << 48, found;
-	u32 i = (key * 0x9e3779b97f4a7c15ull) >> 54;
+	u64 key = key_of(o, pc), found;
+	struct answer *a = &by_address[mixed(key) >> 54];
 
-	found = __atomic_load_n(&answers[i].real, __ATOMIC_RELAXED);
-	if (found && (__atomic_load_n(&answers[i].check, __ATOMIC_RELAXED) ^ found) == key)
+	found = recall(a, key);
+	if (found)
 		return (void *)found;
 	if (search_globally(o))
 		return o->real;
-	found = (u64)elf_meaning_for((const void *)(pc - 1), o->name);
-	__atomic_store_n(&answers[i].real, found, __ATOMIC_RELAXED);
-	__atomic_store_n(&answers[i].check, found ^ key, __ATOMIC_RELAXED);
+	found = find_for_module(o, pc);
+	remember(a, key, found);
 	return (void *)found;
 }
 
