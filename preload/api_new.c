@@ -53,8 +53,13 @@ static void remember(struct answer *a, u64 key, u64 found)
 	__atomic_store_n(&a->check, found ^ key, __ATOMIC_RELAXED);
 }
 
-static u64 key_of(const struct operator *o, u64 where) { return (where ^ (u64)o << 20) ^ guest.epoch << 48; }
-static u64 mixed(u64 key) { return key * 0x9e3779b97f4a7c15ull; }
+/* One key for each operator, place and epoch: modules and operators alike lie at round distances from each other. */
+static u64 key_of(const struct operator *o, u64 where)
+{
+	u64 key = (where + guest.epoch * 0xd6e8feb86659fd93ull) * 0x9e3779b97f4a7c15ull;
+
+	return ((key ^ key >> 31) + (u64)o) * 0xbf58476d1ce4e5b9ull;
+}
 
 static u64 find_for_module(struct operator *o, u64 pc)
 {
@@ -65,7 +70,7 @@ static u64 find_for_module(struct operator *o, u64 pc)
 	if (_dl_find_object((void *)(pc - 1), &caller) != 0)
 		return 0;
 	key = key_of(o, (u64)caller.dlfo_map_start);
-	a = &by_module[mixed(key) >> 56];
+	a = &by_module[key >> 56];
 	found = recall(a, key);
 	if (!found) {
 		found = (u64)elf_meaning_for((const void *)(pc - 1), o->name);
@@ -77,7 +82,7 @@ static u64 find_for_module(struct operator *o, u64 pc)
 static __attribute__((noinline)) void *find(struct operator *o, u64 pc)
 {
 	u64 key = key_of(o, pc), found;
-	struct answer *a = &by_address[mixed(key) >> 54];
+	struct answer *a = &by_address[key >> 54];
 
 	found = recall(a, key);
 	if (found)
