@@ -178,7 +178,7 @@ const struct command cmd_run = {
 	.usage = "[options] -- COMMAND [ARGUMENT...]",
 	.purpose = "Profile a program and all processes it starts",
 	.description =
-		"Runs COMMAND with libmlprof.so loaded into it, records every allocation, and writes a Perfetto trace of "
+		"Runs COMMAND with libmlprof.so loaded into it, records every allocation and what runs on OpenCL and Vulkan devices, and writes a Perfetto trace of "
 		"the whole process tree and a summary of the memory peak. The program's output, exit status and signals "
 		"stay its own.\n\n"
 		"Most options can also be set by an environment variable, as MLPROF_ON_FULL for --on-full; an option on the "

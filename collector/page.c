@@ -139,7 +139,7 @@ void page_overview(struct buf *b)
 {
 	buf_text(b,
 		"usage: mlprof COMMAND ...\n\n"
-		"mlprof shows where a program's memory goes: how much, when, and whose. It leaves a\n"
+		"mlprof shows where a program's memory and its devices' time go. It leaves a\n"
 		"Perfetto trace of the whole process tree and a summary of the peak.\n\n"
 		"Commands:\n");
 	EACH_COMMAND(c)

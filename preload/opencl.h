@@ -75,8 +75,6 @@ OPENCL_WRAPPED(X)
 OPENCL_EXTENSIONS(X)
 #undef X
 
-struct cl_device { u64 id; };
-
 struct cl_queue {
 	u64 id;
 	bool profiled;                  /* the program asked for it itself */
@@ -86,7 +84,7 @@ struct cl_queue {
 };
 
 struct cl_queue *opencl_queue(cl_command_queue q);              /* NULL: not to be recorded */
-struct cl_device *opencl_device(cl_device_id d);
+u64 opencl_device(cl_device_id d);                              /* its number; told when it is first seen */
 u64 opencl_context_device(cl_context c);                        /* number of its first device */
 u64 opencl_kernel_name(cl_kernel k);
 void opencl_svm_gone(const void *p);                            /* it is about to be freed, or was */

@@ -6,18 +6,12 @@
  */
 #include "opencl.h"
 
-struct memory { u64 id; };
+static struct handles objects, shared;  /* -> number of the memory */
 
-static struct handles objects, shared;
-static struct pool pool = POOL(struct memory);
-
-static void CL_CALLBACK destroyed(cl_mem m, void *user)
+static void CL_CALLBACK destroyed(cl_mem m, void *id)
 {
-	struct memory *known = user;
-
-	memory_gone_note(known->id);
+	memory_gone_note((u64)id);
 	handles_remove(&objects, (u64)m);
-	pool_put(&pool, known);
 }
 
 static u64 flags_of(cl_mem_flags f)
@@ -46,13 +40,8 @@ static void args_flags(struct args *a, cl_mem_flags f)
 
 static void remember(cl_mem m, u64 id)
 {
-	struct memory *known = pool_get(&pool);
-
-	if (!known)
-		return;
-	known->id = id;
-	handles_put(&objects, (u64)m, known);
-	cl.clSetMemObjectDestructorCallback(m, destroyed, known);
+	handles_put(&objects, (u64)m, (void *)id);
+	cl.clSetMemObjectDestructorCallback(m, destroyed, (void *)id);
 }
 
 static void made(cl_context c, cl_mem m, cl_mem_flags f, const char *what, struct caller at)
@@ -111,9 +100,8 @@ cl_mem w_clCreateSubBuffer(cl_mem parent, cl_mem_flags f, cl_buffer_create_type 
 		*error = r;
 	if (begin && m && type == CL_BUFFER_CREATE_TYPE_REGION) {
 		const cl_buffer_region *region = about;
-		const struct memory *known = handles_find(&objects, (u64)parent);
 		struct rec_device_alloc record = {
-			.id = memory_number(), .parent = known ? known->id : 0, .offset = region->origin, .length = region->size, .flags = flags_of(f),
+			.id = memory_number(), .parent = (u64)handles_find(&objects, (u64)parent), .offset = region->origin, .length = region->size, .flags = flags_of(f),
 		};
 		struct args a = { 0 };
 		cl_context c = NULL;
@@ -181,20 +169,13 @@ void *w_clHostMemAllocINTEL(cl_context c, const cl_mem_properties_intel *l, size
 	return p;
 }
 
-static u64 number_of(cl_device_id d)
-{
-	const struct cl_device *known = opencl_device(d);
-
-	return known ? known->id : 0;
-}
-
 void *w_clDeviceMemAllocINTEL(cl_context c, cl_device_id d, const cl_mem_properties_intel *l, size_t n, cl_uint align, cl_int *error)
 {
 	u64 begin = api_enter();
 	void *p = cl.clDeviceMemAllocINTEL(c, d, l, n, align, error);
 
 	if (begin && p)
-		svm_made(p, n, number_of(d), MEMORY_DEVICE_LOCAL, "USM device", CALLER());
+		svm_made(p, n, opencl_device(d), MEMORY_DEVICE_LOCAL, "USM device", CALLER());
 	api_leave();
 	return p;
 }
@@ -205,7 +186,7 @@ void *w_clSharedMemAllocINTEL(cl_context c, cl_device_id d, const cl_mem_propert
 	void *p = cl.clSharedMemAllocINTEL(c, d, l, n, align, error);
 
 	if (begin && p)
-		svm_made(p, n, d ? number_of(d) : opencl_context_device(c), MEMORY_SHARED | MEMORY_HOST_VISIBLE, "USM shared", CALLER());
+		svm_made(p, n, d ? opencl_device(d) : opencl_context_device(c), MEMORY_SHARED | MEMORY_HOST_VISIBLE, "USM shared", CALLER());
 	api_leave();
 	return p;
 }

@@ -6,8 +6,8 @@
  */
 #include "opencl.h"
 
-static struct handles devices, queues;
-static struct pool device_pool = POOL(struct cl_device), queue_pool = POOL(struct cl_queue);
+static struct handles devices, queues;         /* devices: -> number */
+static struct pool queue_pool = POOL(struct cl_queue);
 
 /* ---- devices --------------------------------------------------------------------------- */
 
@@ -40,7 +40,7 @@ static void tell_device(cl_device_id d, u64 id)
 	device_note(&r, "OpenCL", name, driver);
 }
 
-void opencl_read_clock(cl_device_id d, u64 id)
+static void read_clock(cl_device_id d, u64 id)
 {
 	struct rec_device_clock r = { .device_id = id, .before = ticks() };
 	cl_ulong host, device;
@@ -52,29 +52,27 @@ void opencl_read_clock(cl_device_id d, u64 id)
 	device_clock_note(&r);
 }
 
-struct cl_device *opencl_device(cl_device_id d)
+u64 opencl_device(cl_device_id d)
 {
-	struct cl_device *known = handles_find(&devices, (u64)d);
+	u64 id = (u64)handles_find(&devices, (u64)d);
 
-	if (known || !d || !(known = pool_get(&device_pool)))
-		return known;
-	known->id = device_number();
-	handles_put(&devices, (u64)d, known);
-	tell_device(d, known->id);
-	opencl_read_clock(d, known->id);
-	return known;
+	if (id || !d)
+		return id;
+	id = device_number();
+	handles_put(&devices, (u64)d, (void *)id);
+	tell_device(d, id);
+	read_clock(d, id);
+	return id;
 }
 
 u64 opencl_context_device(cl_context c)
 {
 	cl_device_id list[64];
-	struct cl_device *d;
 	size_t bytes = 0;
 
 	if (cl.clGetContextInfo(c, CL_CONTEXT_DEVICES, sizeof list, list, &bytes) != CL_SUCCESS || bytes < sizeof *list)
 		return 0;
-	d = opencl_device(list[0]);
-	return d ? d->id : 0;
+	return opencl_device(list[0]);
 }
 
 /* ---- queues ---------------------------------------------------------------------------- */
@@ -87,16 +85,14 @@ struct cl_queue *opencl_queue(cl_command_queue q)
 static void remember(cl_command_queue q, cl_device_id device, const struct cl_queue *about, u32 flags)
 {
 	struct cl_queue *known = pool_get(&queue_pool);
-	struct cl_device *d = opencl_device(device);
 	static u32 count;
 	char name[32] = "queue ";
-	struct rec_queue r = { .flags = flags };
+	struct rec_queue r = { .device = opencl_device(device), .flags = flags };
 
-	if (!known || !d)
+	if (!known || !r.device)
 		return;
 	*known = *about;
 	known->id = r.id = device_number();
-	r.device = d->id;
 	text_number(name, sizeof name, __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED), 10);
 	queue_note(&r, name);
 	handles_put(&queues, (u64)q, known);
@@ -107,9 +103,10 @@ static u32 queue_flags(cl_command_queue_properties p)
 	return p & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE ? QUEUE_OUT_OF_ORDER : 0;
 }
 
+/* An enqueue is a submission of its own: between the time of a kernel and that of a submission there is no difference. */
 static bool wants_times(void)
 {
-	return guest.control->device_time == DEVICE_TIME_KERNEL;
+	return guest.control->device_time != DEVICE_TIME_OFF;
 }
 
 cl_command_queue w_clCreateCommandQueue(cl_context c, cl_device_id d, cl_command_queue_properties p, cl_int *error)

@@ -76,7 +76,6 @@ struct about {
 	u64 size[3], local;
 	bool blocking;
 	u64 work_name;                  /* if it is another than the call's */
-	struct args args;
 };
 
 static bool enqueue_begin(struct enqueue *e, cl_command_queue q, cl_event *event)
@@ -86,7 +85,8 @@ static bool enqueue_begin(struct enqueue *e, cl_command_queue q, cl_event *event
 		api_leave();
 		return false;
 	}
-	if (guest.control->device_time != DEVICE_TIME_OFF && (e->job = pool_get(&jobs)) && !event)
+	e->job = pool_get(&jobs);               /* none: the call is told, not its work */
+	if (e->job && !event)
 		e->event = &e->own;
 	return true;
 }
@@ -116,7 +116,6 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 		job->timed = e->queue->profiled || e->queue->forced;
 		call.works = 1;
 		call.told = &work;
-		call.told_args = &about->args;
 	}
 	call_note(e->begin, &call, NULL, at);
 	if (job && (r != CL_SUCCESS || !watch(e)))
