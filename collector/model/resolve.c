@@ -293,11 +293,10 @@ static inline bool is_brief(u64 a, u64 next)
  * Takes records [i, end) of p until one is not plain, or brief, or of another process, or nothing for live_turn().
  * Returns where it stopped.
  */
-static u32 take_stretch(struct proc *p, const struct window *w, u32 i, u32 end, struct pen *pen, u64 odd)
+static u32 take_stretch(struct proc *p, u64 image, const struct window *w, u32 i, u32 end, struct pen *pen, u64 odd)
 {
 	const struct rec *r, *rec = w->rec, *next = rec_at(w, i);
 	const u64 *key = &w->key[i], *key_end = &w->key[end], base = w->base;
-	const u64 image = next->a >> REC_IMAGE_SHIFT << REC_IMAGE_SHIFT;
 	const u32 who = p->p.index << WHAT_PROCESS_SHIFT;
 	struct entry *entry = pen->entry;
 	struct step *step = pen->step;
@@ -340,9 +339,10 @@ static u32 least(u32 a, u32 b)
 	return a < b ? a : b;
 }
 
-/* Takes the plain records of p from i on. Returns where it stopped. */
+/* Takes the plain records of p, whose first is record i. Returns where it stopped. */
 static u32 take_plain(struct proc *p, const struct window *w, u32 i, u32 end, struct pen *pen, u64 odd)
 {
+	const u64 image = rec_at(w, i)->a >> REC_IMAGE_SHIFT << REC_IMAGE_SHIFT;
 	bool many = many_blocks(p);
 	u32 until;
 
@@ -350,7 +350,7 @@ static u32 take_plain(struct proc *p, const struct window *w, u32 i, u32 end, st
 		until = least(i + STRETCH, end);
 		if (many)               /* more than the cache holds: look ahead */
 			fetch(&p->live, w, until, least(until + STRETCH, end));
-		i = take_stretch(p, w, i, until, pen, odd);
+		i = take_stretch(p, image, w, i, until, pen, odd);
 	} while (i == until && i < end);
 	return i;
 }
