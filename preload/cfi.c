@@ -341,6 +341,8 @@ static struct rule parse(u64 return_address)
 
 static bool fits(struct rule r)
 {
+	if (r.kind == RULE_SP && r.cfa < 8)
+		return false;
 	return r.cfa >= -(8 << 12) && r.cfa < 8 << 12 && !(r.cfa & 7) && r.bp >= -(8 << 9) && r.bp < 8 << 9 && !(r.bp & 7);
 }
 
@@ -351,7 +353,7 @@ struct rule cfi_parse(u64 return_address)
 	u64 mixed = cfi_mixed(return_address);
 
 	if (r.kind != RULE_NONE && fits(r) && !(return_address >> CFI_ADDRESS_BITS))
-		__atomic_store_n(cfi_entry(mixed),
+		__atomic_store_n(cfi_entry(cfi_table, mixed),
 				 cfi_tag(mixed) | r.kind | ((u64)(r.cfa / 8) & 0x1fff) << 3 | ((u64)(r.bp / 8) & 0x3ff) << 16, __ATOMIC_RELAXED);
 	return r;
 }

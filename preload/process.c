@@ -11,6 +11,7 @@
 #include "hook.h"
 #include "modules.h"
 #include "slots.h"
+#include "stack_hash.h"
 #include "stack.h"
 #include "text.h"
 #include "unwind.h"
@@ -44,6 +45,7 @@ static bool begin(void)
 		return false;
 	if (!forked && (session_bare() || (u32)sys(SYS_getppid, 0, 0, 0) == guest.control->collector_pid))
 		main_pid = sys_getpid();
+	stack_hash_start();
 	session_look_for_collector();
 	image->pid = (u32)sys_getpid();
 	image->born = ticks();

@@ -5,6 +5,7 @@
 #include "buffer.h"
 #include "cfi.h"
 #include "modules.h"
+#include "stack_hash.h"
 #include "stack_name.h"
 #include "stack_walk.h"
 #include "unwind.h"
@@ -39,22 +40,6 @@ void stack_forget_later(struct context *c)
 
 /* ---- a miss --------------------------------------------------------------------------- */
 
-/* Chains the walked frames to what is outside of them, outermost first. */
-static u64 chain_walked(struct stack_cache *s, const struct walk *w)
-{
-	u64 chain = 0;
-
-	for (u32 i = w->first + w->slots; i-- > w->first;) {
-		struct slot_extra *e = &s->extra[i];
-
-		if (e->chain == UNCHAINED)
-			e->chain = chain_of(chain, s->arena[i].value);
-		if (e->chain)
-			chain = e->chain;
-	}
-	return chain;
-}
-
 static void keep(struct stack_cache *s, const struct walk *w, struct caller at, u32 node, struct stack_entry *e)
 {
 	struct path p = { w->first, w->slots };
@@ -83,7 +68,7 @@ static u32 miss(struct context *c, struct caller at, u64 t, struct stack_entry *
 	c->slot->head.stack_misses++;
 	c->slot->head.lost_stacks += w.cut;
 	c->slot->head.hard_stacks += w.guessed;
-	node = stack_name(c, chain_of(chain_walked(s, &w), at.pc), at.pc, w.first, w.slots);
+	node = stack_name(c, w.chain, at.pc, w.first, w.slots);
 	if (!w.foreign && !w.guessed && w.slots)
 		keep(s, &w, at, node, victim);
 	return node;

@@ -3,8 +3,21 @@
  */
 #include "stack_name.h"
 #include "buffer.h"
+#include "stack_hash.h"
 
 enum { TABLE_FIRST = 1024 };
+
+u64 hash_power[STACK_SLOTS];
+
+void stack_hash_start(void)
+{
+	if (hash_power[0])
+		return;
+	hash_power[1] = 0x1b8735939e3779b9ull;
+	for (u32 i = 2; i < STACK_SLOTS; i++)
+		hash_power[i] = hash_settle((hash_sum)hash_power[i - 1] * hash_power[1]);
+	hash_power[0] = 1;
+}
 
 static struct node_entry *table_slot(const struct stack_cache *s, u64 chain, u64 pc)
 {
@@ -18,7 +31,7 @@ static struct node_entry *table_slot(const struct stack_cache *s, u64 chain, u64
 static bool table_grow(struct stack_cache *s)
 {
 	struct node_entry *old = s->table;
-	u32 old_size = s->table_size, size = old_size ? old_size * 4 : TABLE_FIRST;
+	u32 old_size = s->table_size, size = old_size ? old_size * 2 : TABLE_FIRST;
 	struct node_entry *fresh = sys_memory(sizeof *fresh * size);
 
 	if (!fresh)
@@ -44,7 +57,7 @@ static u32 name_new(struct context *c, u64 chain, u32 parent, u64 pc)
 	struct stack_cache *s = &c->stacks;
 	u32 node;
 
-	if (unlikely(s->table_used * 2 >= s->table_size) && !table_grow(s))
+	if (unlikely(s->table_used * 8ull >= s->table_size * 5ull) && !table_grow(s))
 		return 0;
 	if (unlikely(c->nodes >= NODE_MASK - 1))
 		return 0;
@@ -56,6 +69,21 @@ static u32 name_new(struct context *c, u64 chain, u32 parent, u64 pc)
 	return node;
 }
 
+/* Outermost first, from where they are known: a run's last frame is joined to what is outside of the run, or ends the stack. */
+void stack_chain(struct stack_cache *s, u32 first, u32 end)
+{
+	u32 i = first;
+	u64 chain = 0;
+
+	while (i < end && s->extra[i].chain <= UNCHAINED)
+		i++;
+	if (i < end)
+		chain = s->extra[i].chain;
+	while (i-- > first)
+		if (s->extra[i].chain == UNCHAINED)
+			chain = s->extra[i].chain = chain_of(chain, s->arena[i].value);
+}
+
 u32 stack_name(struct context *c, u64 chain, u64 pc, u32 first, u32 slots)
 {
 	const union arena_slot *slot = &c->stacks.arena[first];
@@ -64,6 +92,7 @@ u32 stack_name(struct context *c, u64 chain, u64 pc, u32 first, u32 slots)
 
 	if (node)
 		return node;
+	stack_chain(&c->stacks, first, first + slots);
 	while (i < slots && !(extra[i].chain && (node = known(&c->stacks, extra[i].chain, slot[i].value))))
 		i++;
 	while (i-- > 0)

@@ -7,6 +7,7 @@
  */
 #include "stack_walk.h"
 #include "cfi.h"
+#include "stack_hash.h"
 #include "stack_name.h"
 #include <dlfcn.h>
 #include <ucontext.h>
@@ -16,6 +17,7 @@ struct walker {
 	struct context *c;
 	union arena_slot *slot;         /* the arena from done.first on */
 	struct slot_extra *extra;
+	struct stack_hash hash;
 	u64 pc, sp, bp;
 	u64 low, high;                  /* what may be read: the thread's stack, or what has been probed */
 	u64 bp_slot;                    /* where bp was loaded from; 0: it is the caller's own */
@@ -54,6 +56,13 @@ static inline void push(struct walker *k, u64 slot, u64 value, u64 chain)
 	k->extra[i] = (struct slot_extra){ .chain = chain };
 }
 
+static inline void push_frame(struct walker *k, u64 slot, u64 pc)
+{
+	k->frame = (int)k->done.slots;
+	push(k, slot, pc, UNCHAINED);
+	hash_add(&k->hash, pc);
+}
+
 /* The way outwards from here hangs on bp: so it does from all frames that have held the same bp. */
 static void depend_on_bp(struct walker *k)
 {
@@ -90,8 +99,7 @@ static enum outcome step_signal(struct walker *k)
 	k->done.foreign = true;
 	k->high = sp >= k->c->stack_low && sp < k->c->stack_high ? k->c->stack_high : sp & ~4095ull;
 	k->bp_checked = true;
-	k->frame = (int)k->done.slots;
-	push(k, 0, k->pc, UNCHAINED);
+	push_frame(k, 0, k->pc);
 	return WALK_STEP;
 }
 
@@ -114,8 +122,7 @@ static __attribute__((noinline)) enum outcome step_without_cfi(struct walker *k)
 	k->done.guessed = true;
 	k->sp = k->bp + 16;
 	k->pc = pc;
-	k->frame = (int)k->done.slots;
-	push(k, k->bp + 8, pc, UNCHAINED);
+	push_frame(k, k->bp + 8, pc);
 	load_bp(k, k->bp);
 	k->bp_since = k->frame;
 	return WALK_STEP;
@@ -160,56 +167,75 @@ static inline enum outcome step(struct walker *k)
 			return WALK_CUT;
 		load_bp(k, cfa + (i64)rule.bp);
 	}
-	k->frame = (int)k->done.slots;
 	if (saves_bp)
-		k->bp_since = k->frame;
-	push(k, cfa - 8, pc, pc ? UNCHAINED : 0);
+		k->bp_since = (int)k->done.slots;
+	if (!pc) {
+		push(k, cfa - 8, 0, 0);
+		return WALK_DONE;
+	}
+	push_frame(k, cfa - 8, pc);
 	k->sp = cfa;
 	k->pc = pc;
-	return pc ? WALK_STEP : WALK_DONE;
+	return WALK_STEP;
+}
+
+/* The frame whose return address was pushed at slot i saved rbp, by the rule of the frame inside of it. */
+static void take_saved_bp(struct walker *k, u32 i, u64 inside)
+{
+	u64 slot = k->slot[i].at + 8 + (u64)(i64)cfi_peek(inside).bp;
+
+	k->bp_since = (int)i;
+	if (readable(k, slot))
+		load_bp(k, slot);
+	else
+		k->bp = 0;              /* leads nowhere */
 }
 
 /*
  * The commonest frames, one after another in registers: CFA = rsp + n, on the thread's own stack, inside of `until`. Any
- * other frame is left to step().
+ * other frame is left to step(). Half of the time of a walk is spent here, so nothing is done that can be done after.
  */
 static inline void run_plain(struct walker *k, u64 until)
 {
-	u64 pc = k->pc, sp = k->sp, bp_slot = 0, end = until < k->high ? until : k->high;
-	u32 i = k->done.slots;
+	const u64 end = until < k->high ? until : k->high, plain = cfi_epoch() | RULE_SP, pc = k->pc;
+	union arena_slot *begin = &k->slot[k->done.slots], *slot = begin, *saved_bp = NULL;
+	union arena_slot *limit = &k->slot[STACK_SLOTS - 4];
+	struct slot_extra *extra = &k->extra[k->done.slots];
+	const u64 *power = &hash_power[k->hash.frames];
+	u64 sp = k->sp, mixed = cfi_mixed(pc), *table = cfi_table;
+	hash_sum sum = k->hash.sum;
 
-	while (likely(i + 4 <= STACK_SLOTS)) {
-		struct rule rule = cfi_peek(pc);
-		u64 cfa = sp + (u64)(i64)rule.cfa, outer;
+	for (; likely(slot < limit); slot++, extra++) {
+		u64 word = __atomic_load_n(cfi_entry(table, mixed), __ATOMIC_RELAXED), cfa = sp + (u64)cfi_cfa(word);
 
-		if (rule.kind != RULE_SP || cfa - 8 < sp || cfa - 8 >= end || !(outer = *(const u64 *)(cfa - 8)))
+		if (((word ^ (mixed << 32 | plain)) & (~CFI_RULE | CFI_KIND)) || cfa > end)
 			break;
-		if (rule.bp) {
-			if (cfa + (u64)(i64)rule.bp - sp >= cfa - sp)
-				break;
-			bp_slot = cfa + (u64)(i64)rule.bp;
-			k->bp_since = (int)i;
-		}
-		k->slot[i].at = cfa - 8;
-		k->slot[i].value = outer;
-		k->extra[i++] = (struct slot_extra){ .chain = UNCHAINED };
+		saved_bp = word & CFI_BP ? slot : saved_bp;
+		slot->at = cfa - 8;
+		slot->value = *(const u64 *)(cfa - 8);
+		*extra = (struct slot_extra){ .chain = UNCHAINED };
+		mixed = cfi_mixed(slot->value);
+		sum += (hash_sum)hash_weight_of_mixed(mixed) * *power++;
 		sp = cfa;
-		pc = outer;
 	}
-	if (i == k->done.slots)
+	if (slot > begin && !slot[-1].value)    /* the end: it adds nothing to the sum, and is step()'s */
+		slot--;
+	if (slot == begin)
 		return;
-	k->pc = pc;
-	k->sp = sp;
-	k->done.slots = i;
-	k->frame = (int)i - 1;
-	if (bp_slot)
-		load_bp(k, bp_slot);
+	k->done.slots += (u32)(slot - begin);
+	k->hash.sum = sum;
+	k->hash.frames += (u32)(slot - begin);
+	k->pc = slot[-1].value;
+	k->sp = slot[-1].at + 8;
+	k->frame = (int)k->done.slots - 1;
+	if (saved_bp && saved_bp < slot)
+		take_saved_bp(k, (u32)(saved_bp - k->slot), saved_bp == begin ? pc : saved_bp[-1].value);
 }
 
 /* ---- joining the last stack ------------------------------------------------------------ */
 
 enum {
-	JOIN_TRIES = 12,                /* a stack that is shifted as a whole never joins: do not look for ever */
+	FIRST_GAP = 64,                 /* bytes of stack to the second try, four times as many for each one after */
 	LINKS_MAX = 12,                 /* a path of many pieces is made one */
 };
 
@@ -218,7 +244,7 @@ struct last_stack {
 	const struct stack_cache *s;
 	struct path at;
 	u64 next;
-	u32 tries;
+	u64 gap;                        /* a stack that is shifted as a whole never joins: ever fewer tries */
 };
 
 static struct path path_from(const struct stack_cache *s, struct path p, u32 skip)
@@ -228,9 +254,14 @@ static struct path path_from(const struct stack_cache *s, struct path p, u32 ski
 
 static void seek(struct last_stack *l, u64 slot)
 {
-	while (l->at.slots && (l->s->arena[l->at.first].at < slot || !l->s->extra[l->at.first].chain))
-		l->at = path_from(l->s, l->at, 1);
-	l->next = l->at.slots ? l->s->arena[l->at.first].at : UINT64_MAX;
+	for (; l->at.slots; l->at = path_link(l->s, l->at)->outside) {
+		for (; l->at.slots; l->at.first++, l->at.slots--) {
+			l->next = l->s->arena[l->at.first].at;
+			if (l->next >= slot && l->s->extra[l->at.first].chain)
+				return;
+		}
+	}
+	l->next = UINT64_MAX;
 }
 
 static u32 path_slots(const struct stack_cache *s, struct path p)
@@ -269,11 +300,24 @@ static bool slots_unchanged(const struct stack_cache *s, struct path p)
 	return true;
 }
 
+/* The last stack had the same return address at `slot`, and what its walk went on with. */
+static bool is_at(const struct last_stack *l, const struct walker *k, u64 slot)
+{
+	u64 needs_bp;
+
+	if (l->next != slot || l->s->arena[l->at.first].value != k->pc)
+		return false;
+	needs_bp = l->s->extra[l->at.first].needs_bp;
+	return !needs_bp || needs_bp == k->bp;
+}
+
 static void join(struct walker *k, const struct last_stack *l, struct path copied, struct path outside)
 {
 	const struct slot_extra *there = &l->s->extra[l->at.first];
 
+	stack_chain(&k->c->stacks, l->at.first, l->at.first + l->at.slots);
 	k->extra[k->frame].chain = there->chain;
+	hash_join(&k->hash, k->pc, there->chain);
 	if (there->needs_bp)
 		depend_on_bp(k);
 	copy_slots(k, copied);
@@ -290,15 +334,12 @@ static __attribute__((noinline)) bool try_join(struct walker *k, struct last_sta
 	struct path copied, outside;
 	u32 own;
 
-	if (++l->tries == JOIN_TRIES) {
-		l->next = UINT64_MAX;
+	seek(l, slot);
+	if (!is_at(l, k, slot)) {
+		seek(l, slot + l->gap);
+		l->gap *= 4;
 		return false;
 	}
-	seek(l, slot);
-	if (l->next != slot || s->arena[l->at.first].value != k->pc)
-		return false;
-	if (s->extra[l->at.first].needs_bp && s->extra[l->at.first].needs_bp != k->bp)
-		return false;
 	own = own_bp_slot(l);
 	copied = (struct path){ l->at.first + 1, own ? own - 1 : 0 };
 	outside = path_from(s, l->at, own + 1);
@@ -312,7 +353,7 @@ static __attribute__((noinline)) bool try_join(struct walker *k, struct last_sta
 
 static enum outcome walk(struct walker *k)
 {
-	struct last_stack last = { .s = &k->c->stacks, .at = k->c->stacks.last };
+	struct last_stack last = { .s = &k->c->stacks, .at = k->c->stacks.last, .gap = FIRST_GAP };
 	enum outcome o;
 
 	seek(&last, k->sp);
@@ -340,6 +381,8 @@ struct walk stack_walk(struct context *c, struct caller at)
 		k.done.foreign = true;
 		k.high = at.sp & ~4095ull;
 	}
+	hash_add(&k.hash, at.pc);
 	k.done.cut = walk(&k) == WALK_CUT;
+	k.done.chain = hash_settle(k.hash.sum);
 	return k.done;
 }

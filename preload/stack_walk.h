@@ -8,6 +8,7 @@
 
 struct walk {
 	u32 first, slots;               /* what was read: in the arena, not yet kept */
+	u64 chain;                      /* hash of the whole stack */
 	struct path outside;            /* of a known stack that was joined; no slots: none was */
 	bool uses_bp;                   /* the caller's own rbp belongs to what was read */
 	bool foreign;                   /* not on the thread's own stack: nothing may be kept */
