@@ -1,7 +1,7 @@
 /*
  * probes.h - the compiled probe table: what the library must know of the probe files.
  *
- *   file "probes" in the session directory:   probe_head | rows | fetches | texts
+ *   file "probes" in the session directory:   probe_head | rows | fetches | texts, filled up to 8 bytes | slots
  *
  * Written by the collector before the program starts, mapped read-only by the library. The library matches symbols and
  * fetches raw values. What they mean (roles, names, arithmetic) only the collector knows, from the rows' source.
@@ -30,7 +30,7 @@ enum {
 struct probe_head {
 	u32 magic, version;
 	u32 rows, fetches, text_bytes;
-	u32 pad;
+	u32 slots;
 };
 
 enum {
@@ -39,6 +39,8 @@ enum {
 	PROBE_CALLSTACK = 4,
 	PROBE_DATA = 8,                 /* pointers in data too, not only calls through PLT and GOT */
 	PROBE_CAREFUL = 16,             /* memory is read by process_vm_readv: the row is not known to be right */
+	PROBE_TABLE = 32,               /* the last fetch is the address of an array of functions: its slots are to be replaced, once */
+	PROBE_SIZED = 64,               /* ... and the fetch before it the array's bytes: slots beyond them are not there */
 };
 
 struct probe_row {
@@ -50,6 +52,12 @@ struct probe_row {
 	u16 stack;                      /* words of the caller's stack that the real function gets */
 	u16 flags;                      /* PROBE_* */
 	u64 min_ns;                     /* a shorter call is only counted */
+	u32 slot, slots;                /* of a PROBE_TABLE */
+};
+
+/* Function number `index` of a table is probed by `row`, whose symbol is the name the probe file gave it. */
+struct probe_slot {
+	u32 index, row;
 };
 
 #define PROBE_ANY UINT32_MAX
