@@ -22,7 +22,7 @@ static struct call_index *sum_of(struct model *m, const struct call *c)
 	return i;
 }
 
-static void add_up(struct model *m, const struct call *c)
+void call_sum_up(struct model *m, const struct call *c)
 {
 	struct call_index *i = sum_of(m, c);
 	u64 ns = session_ns(&m->s, c->end) - session_ns(&m->s, c->begin);
@@ -38,6 +38,20 @@ static void add_up(struct model *m, const struct call *c)
 		i->sum.max_ns = ns;
 }
 
+/* A call lies in the life of its process. */
+u64 call_begin(const struct proc *p, u64 begin, u64 end)
+{
+	if (begin < p->p.born)
+		begin = p->p.born;
+	return begin < end ? begin : end;
+}
+
+void call_tell(struct model *m, struct proc *p, const struct stream *s, const struct call *c)
+{
+	if (m->listener.call)
+		m->listener.call(m->listener.to, &p->p, live_thread(p, s->tid), c);
+}
+
 void call_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
 {
 	const struct rec_call *r = EVENT_BODY(e, call);
@@ -49,16 +63,12 @@ void call_event(struct model *m, struct proc *p, struct stream *s, const struct 
 
 	if (!c.name)
 		c.name = "call";
-	if (c.begin < p->p.born)
-		c.begin = p->p.born;
-	if (c.begin > c.end)
-		c.begin = c.end;
+	c.begin = call_begin(p, c.begin, c.end);
 	if (c.works > UINT64_MAX - c.work)
 		c.works = UINT64_MAX - c.work;
 	c.node = node_of(m, p, s, (u32)r->node & NODE_MASK);
-	add_up(m, &c);
-	if (m->listener.call)
-		m->listener.call(m->listener.to, &p->p, live_thread(p, s->tid), &c);
+	call_sum_up(m, &c);
+	call_tell(m, p, s, &c);
 	if (c.works)
 		works_called(m, p, &c);
 }

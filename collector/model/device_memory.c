@@ -10,7 +10,7 @@
 enum { BOUND_MAX = 64, MEMORIES_MAX = 1 << 22 };
 #define BYTES_MAX (1ull << 60)
 
-static struct open_memory *find(const struct proc *p, u64 id)
+struct open_memory *memory_find(const struct proc *p, u64 id)
 {
 	struct open_memory *o;
 
@@ -174,14 +174,22 @@ static int by_offset(const void *a, const void *b)
 
 /* ---- birth and death --------------------------------------------------------------------- */
 
-static void set_texts(struct open_memory *o, const struct event *e)
+/* What it is, and its arguments. */
+static void set_texts(struct open_memory *o, struct arg_text text)
 {
-	u32 what = (u32)strnlen(e->text, e->text_len);
+	u32 what = (u32)strnlen(text.at, text.length);
 
-	o->text = text_copy(e->text, e->text_len);
+	o->text = text_copy(text.at, text.length);
 	o->m.what = what ? o->text : "memory";
-	if (what + 1 < e->text_len)
-		o->m.args = (struct arg_text) { o->text + what + 1, e->text_len - what - 1 };
+	if (what + 1 < text.length)
+		o->m.args = (struct arg_text) { o->text + what + 1, text.length - what - 1 };
+}
+
+static void set_label(struct open_memory *o, struct arg_text text)
+{
+	free(o->label);
+	o->label = text_copy(text.at, strnlen(text.at, text.length));
+	o->m.label = o->label;
 }
 
 static void forget(struct proc *p, struct open_memory *o)
@@ -215,7 +223,7 @@ static void tell_end(struct model *m, struct proc *p, struct open_memory *o)
 		m->listener.memory_end(m->listener.to, &p->p, &o->m);
 }
 
-static void end(struct model *m, struct proc *p, struct open_memory *o, u64 ticks)
+void memory_end(struct model *m, struct proc *p, struct open_memory *o, u64 ticks)
 {
 	o->m.died = ticks;
 	if (o->m.bytes)
@@ -226,59 +234,67 @@ static void end(struct model *m, struct proc *p, struct open_memory *o, u64 tick
 	forget(p, o);
 }
 
-void device_alloc_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
+/* Takes all but the texts from `what`. */
+void memory_begin(struct model *m, struct proc *p, const struct device_memory *what, struct arg_text text, struct arg_text label)
 {
-	const struct rec_device_alloc *r = EVENT_BODY(e, device_alloc);
-	struct open_memory *o = find(p, r->id), *in = r->parent ? find(p, r->parent) : NULL;
-	struct dev *d = dev_of(m, p, r->device);
+	struct open_memory *o = memory_find(p, what->id), *in = what->parent ? memory_find(p, what->parent) : NULL;
 
 	if (o && o == in)
 		in = NULL;
 	if (o)                          /* its end was lost */
-		end(m, p, o, e->ticks);
+		memory_end(m, p, o, what->born);
 	if (HASH_COUNT(p->devices.memories) >= MEMORIES_MAX) {
 		m->s.losses.records++;
 		return;
 	}
 	o = new_zeroed(1, sizeof(*o));
-	o->m = (struct device_memory) {
-		.id = r->id, .parent = r->parent, .device = &d->d, .heap = r->heap < HEAPS_MAX ? (u32)r->heap : HEAPS_MAX - 1,
-		.flags = (u32)r->flags, .tid = s->tid, .bytes = r->bytes < BYTES_MAX ? r->bytes : 0, .offset = r->offset,
-		.length = r->length, .born = e->ticks, .node = node_of(m, p, s, (u32)r->node & NODE_MASK),
-	};
-	set_texts(o, e);
+	o->m = *what;
+	if (o->m.bytes >= BYTES_MAX)
+		o->m.bytes = 0;
+	set_texts(o, text);
+	if (label.length)
+		set_label(o, label);
 	HASH_ADD(hh, p->devices.memories, m.id, sizeof(o->m.id), o);
-	m->s.losses.unknown_ids += r->parent && !in;
+	m->s.losses.unknown_ids += what->parent && !in;
 	if (in)
 		put_inside(o, in);
 	if (o->m.bytes)
 		book_in(m, p, o);
 	else
-		d->d.objects++;
+		o->m.device->objects++;
 	if (m->listener.memory)
 		m->listener.memory(m->listener.to, &p->p, &o->m);
 }
 
+void device_alloc_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
+{
+	const struct rec_device_alloc *r = EVENT_BODY(e, device_alloc);
+	struct device_memory what = {
+		.id = r->id, .parent = r->parent, .device = &dev_of(m, p, r->device)->d,
+		.heap = r->heap < HEAPS_MAX ? (u32)r->heap : HEAPS_MAX - 1, .flags = (u32)r->flags, .tid = s->tid, .bytes = r->bytes,
+		.offset = r->offset, .length = r->length, .born = e->ticks, .node = node_of(m, p, s, (u32)r->node & NODE_MASK),
+	};
+
+	memory_begin(m, p, &what, (struct arg_text) { e->text, e->text_len }, (struct arg_text) { 0 });
+}
+
 void device_free_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
 {
-	struct open_memory *o = find(p, EVENT_BODY(e, device_free)->id);
+	struct open_memory *o = memory_find(p, EVENT_BODY(e, device_free)->id);
 
 	(void)s;
 	m->s.losses.unknown_ids += !o;
 	if (o)
-		end(m, p, o, e->ticks);
+		memory_end(m, p, o, e->ticks);
 }
 
 void memory_label(struct model *m, struct proc *p, u64 id, const struct event *e)
 {
-	struct open_memory *o = find(p, id);
+	struct open_memory *o = memory_find(p, id);
 
 	m->s.losses.unknown_ids += !o;
-	if (!o)
-		return;
-	free(o->label);
-	o->label = text_copy(e->text, strnlen(e->text, e->text_len));
-	o->m.label = o->label;
+	if (o)
+		set_label(o, (struct arg_text) { e->text, e->text_len });
 }
 
 /* What is left when its process ends stays in the books: it was never freed. */

@@ -9,6 +9,8 @@
 
 enum { NAMES_MAX = 1 << 20, SITES_MAX = 1 << 20, DEVICES_MAX = 1 << 8, QUEUES_MAX = 1 << 14, GENERATIONS_MAX = 64 };
 
+#define LIBRARY_ID (1ull << 63)         /* numbers that no program gives */
+
 /* ---- texts ------------------------------------------------------------------------------- */
 
 const char *text_once(struct known_text **texts, const char *text, size_t len)
@@ -118,7 +120,10 @@ static void set_title(struct proc *p, struct dev *d)
 	d->d.number = 0;
 	for (i = 0; i < d->d.index; i++)
 		d->d.number += !strcmp(p->p.device[i]->api, d->d.api);
-	snprintf(title, sizeof(title), "%s %u%s%s", d->d.api, d->d.number, *d->d.name ? ": " : "", d->d.name);
+	if (device_is_library(&d->d))
+		snprintf(title, sizeof(title), "%s", d->d.name);
+	else
+		snprintf(title, sizeof(title), "%s %u%s%s", d->d.api, d->d.number, *d->d.name ? ": " : "", d->d.name);
 	free(d->d.title);
 	d->d.title = text_copy(title, strlen(title));
 }
@@ -225,12 +230,32 @@ void device_event(struct model *m, struct proc *p, struct stream *s, const struc
 	if (!d)
 		d = new_dev(m, p, r->id);
 	d->d.known = true;
-	d->d.flags = (u32)r->flags;
+	d->d.flags = r->flags & (DEVICE_CPU | DEVICE_GPU | DEVICE_HOST_MEMORY);
 	d->d.clock = r->clock <= DEVICE_CLOCK_BOUNDED ? (u32)r->clock : DEVICE_CLOCK_NONE;
 	api = next_text(e, &at);
 	name = next_text(e, &at);
 	driver = next_text(e, &at);
 	set_texts(p, d, api, name, driver);
+}
+
+/* What the probes of a library belong to. Never NULL. */
+struct dev *dev_of_library(struct model *m, struct proc *p, const char *name)
+{
+	struct dev *d;
+	u32 i;
+
+	for (i = 0; i < p->p.devices; i++)
+		if (device_is_library(p->p.device[i]) && !strcmp(p->p.device[i]->title, name))
+			return (struct dev *)p->p.device[i];
+	if (p->p.devices >= DEVICES_MAX) {
+		m->s.losses.unknown_ids++;
+		return (struct dev *)p->p.device[p->p.devices - 1];
+	}
+	d = new_dev(m, p, LIBRARY_ID | p->p.devices);
+	d->d.known = true;
+	d->d.flags = DEVICE_LIBRARY | DEVICE_HOST_MEMORY;
+	set_texts(p, d, copy("library"), copy(name), copy(""));
+	return d;
 }
 
 void device_clock_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
@@ -317,6 +342,21 @@ struct que *que_of(struct model *m, struct proc *p, u64 id)
 	q = new_que(p, id, dev_of(m, p, UINT64_MAX));
 	set_queue_name(q, "", 0);
 	m->s.losses.unknown_ids++;
+	return q;
+}
+
+/* Never NULL. */
+struct que *que_of_library(struct model *m, struct proc *p, struct dev *d, const char *name)
+{
+	struct que *q;
+
+	if (HASH_COUNT(p->devices.ques) >= QUEUES_MAX) {
+		m->s.losses.unknown_ids++;
+		return p->devices.ques;
+	}
+	q = new_que(p, LIBRARY_ID | HASH_COUNT(p->devices.ques), d);
+	q->q.known = true;
+	set_queue_name(q, name, strlen(name));
 	return q;
 }
 

@@ -18,12 +18,25 @@ struct process;
 
 enum { WORK_KINDS = WORK_OTHER + 1, DONE_NEVER = DONE_FAILED + 1, DONE_KINDS, HEAPS_MAX = 32 };
 
+/* Kinds of calls that only probes have, beside CALL_*. A mark is a moment. */
+enum { CALL_SPAN = CALL_MEMORY + 1, CALL_COPY, CALL_MARK, CALL_KINDS };
+
+/* Beside DEVICE_*: what the probes of a library belong to. It has queues and memory like a device, if only in the library's
+ * view, and one with neither sums up the library's kernels that ran on the calling threads. */
+enum { DEVICE_LIBRARY = 1 << 16 };
+
+/* Calls of a process beyond so many are shown without their arguments. */
+enum { CALLS_FULL = 200000 };
+
 /* Work of one name, or of one kind. Times are the device's own, of what it timed. */
 struct work_sum {
 	const char *name;
 	u64 calls;                      /* that ended, well or not */
 	u64 unfinished, timed, bytes;
+	u64 observed;                   /* of the timed: by the host, from when it was handed over to when that was waited for */
 	u64 total_ns, min_ns, max_ns;
+	double flops;                   /* floating-point operations, as far as they are known ... */
+	u64 flops_ns;                   /* ... and how long these took */
 };
 
 struct device_heap {
@@ -50,7 +63,7 @@ struct device {
 	u32 flags, clock;               /* DEVICE_*, DEVICE_CLOCK_* */
 	u32 number;                     /* among those of the same API in its process */
 	char *api, *name, *driver, *label;
-	char *title;                    /* "OpenCL 0: name" */
+	char *title;                    /* "OpenCL 0: name"; of a library its name */
 	bool known;                     /* false: used, but never told of */
 
 	u32 pool;                       /* of the process: what its memory is booked in */
@@ -90,11 +103,12 @@ struct arg_text {
 /* A call into an API. */
 struct call {
 	u32 kind;                       /* CALL_* */
-	const char *name;
+	const char *name;               /* lives as long as the session */
 	u64 begin, end;                 /* ticks */
 	u32 node;
 	u64 work, works;                /* what it caused */
 	i64 error;
+	bool failed, unwound;           /* it said so; it was left by an exception */
 	struct arg_text args;
 };
 
@@ -107,6 +121,7 @@ struct work {
 	const char *name;
 	u32 node;                       /* where it was recorded, if that is not where it was submitted */
 	u64 bytes, x, y, z, local;
+	double flops;
 	u64 queued, submitted, start, end;      /* the device's stamps, 0: it has none */
 	u64 handed_ns, seen_ns;         /* when it was handed over, when its end was noticed */
 	u64 call_begin_ns, call_end_ns; /* 0: its call is not known */
@@ -134,6 +149,11 @@ struct device_memory {
 	u64 bound_count;
 	u64 track;                      /* for writers */
 };
+
+static inline bool device_is_library(const struct device *d)
+{
+	return d->flags & DEVICE_LIBRARY;
+}
 
 static inline bool device_counts(const struct device *d)
 {

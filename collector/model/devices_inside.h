@@ -70,6 +70,14 @@ struct held {                           /* by a row, at a peak */
 	i64 bytes, blocks;
 };
 
+/* Stretches of time in which something ran, the newest ones: what comes a little out of order still counts once. */
+enum { BUSY_STRETCHES = 16 };
+
+struct busy {
+	struct { u64 start, end; } at[BUSY_STRETCHES];
+	u32 count;
+};
+
 struct dev {
 	struct device d;                /* first: struct device * is struct dev * */
 	struct device_fit fit;
@@ -79,7 +87,7 @@ struct dev {
 	u32 readys, ready_room;
 	struct kernel_index *by_name;
 	u32 kernel_room;
-	u64 busy_until, busy_until_ns;  /* in the device's time, in the host's */
+	struct busy busy, busy_host;    /* in the device's time, in the host's */
 	struct curve curve, *heap_curve;        /* heap_curve: HEAPS_MAX, once a second heap is used */
 	struct mark mark;
 	struct held *peak;

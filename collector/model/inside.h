@@ -297,6 +297,8 @@ const char *text_once(struct known_text **texts, const char *text, size_t len);
 const char *name_text(struct model *m, struct proc *p, u64 id);
 struct dev *dev_of(struct model *m, struct proc *p, u64 id);
 struct que *que_of(struct model *m, struct proc *p, u64 id);
+struct dev *dev_of_library(struct model *m, struct proc *p, const char *name);
+struct que *que_of_library(struct model *m, struct proc *p, struct dev *d, const char *name);
 u32 site_node(struct model *m, struct proc *p, u64 id);
 void name_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
 void site_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
@@ -309,6 +311,9 @@ void devices_release(struct proc *p);
 
 /* calls.c */
 void call_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+u64 call_begin(const struct proc *p, u64 begin, u64 end);
+void call_sum_up(struct model *m, const struct call *c);
+void call_tell(struct model *m, struct proc *p, const struct stream *s, const struct call *c);
 void calls_finish(struct model *m);
 void calls_release(struct model *m);
 
@@ -324,10 +329,14 @@ void work_ready(struct model *m, struct proc *p, struct open_work *w);
 void works_place(struct model *m, struct dev *d, bool all);
 void works_place_old(struct model *m, struct dev *d);
 void work_tell(struct model *m, struct open_work *w);
+void work_sum_up(struct model *m, struct dev *d, const struct work *w);
 
 /* device_memory.c */
 void device_alloc_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
 void device_free_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+struct open_memory *memory_find(const struct proc *p, u64 id);
+void memory_begin(struct model *m, struct proc *p, const struct device_memory *what, struct arg_text text, struct arg_text label);
+void memory_end(struct model *m, struct proc *p, struct open_memory *o, u64 ticks);
 void memory_label(struct model *m, struct proc *p, u64 id, const struct event *e);
 void memories_close(struct model *m, struct proc *p);
 void memories_release(struct proc *p);

@@ -126,20 +126,40 @@ static void add_up(struct work_sum *s, const struct work *w, bool timed, u64 ns)
 	if (ns > s->max_ns)
 		s->max_ns = ns;
 	s->total_ns += ns;
+	s->observed += w->done == DONE_OBSERVED;
+	if (w->flops > 0) {
+		s->flops += w->flops;
+		s->flops_ns += ns;
+	}
 }
 
-/* Work is told nearly in order of its start. */
-static void add_busy(u64 *busy, u64 *until, u64 start, u64 end)
+/* What touches others becomes one with them. */
+static void add_busy(u64 *sum, struct busy *b, u64 start, u64 end)
 {
-	if (start < *until)
-		start = *until;
-	if (end <= start)
-		return;
-	*busy += end - start;
-	*until = end;
+	u32 above = b->count, i;
+
+	while (above && b->at[above - 1].start > end)
+		above--;
+	for (i = above; i && b->at[i - 1].end >= start; i--) {
+		*sum -= b->at[i - 1].end - b->at[i - 1].start;
+		start = smaller(start, b->at[i - 1].start);
+		end = b->at[i - 1].end > end ? b->at[i - 1].end : end;
+	}
+	*sum += end - start;
+	if (i == above && b->count == BUSY_STRETCHES) {         /* the oldest one is forgotten */
+		if (!i)
+			return;
+		memmove(&b->at[0], &b->at[1], --b->count * sizeof(b->at[0]));
+		i = --above;
+	}
+	memmove(&b->at[i + 1], &b->at[above], (b->count - above) * sizeof(b->at[0]));
+	b->at[i].start = start;
+	b->at[i].end = end;
+	b->count += i + 1 - above;
 }
 
-static void sum_up(struct model *m, struct dev *d, const struct work *w)
+/* Into the sums of its device, whether it is drawn or not. */
+void work_sum_up(struct model *m, struct dev *d, const struct work *w)
 {
 	bool timed = w->done == DONE_TIMED || w->done == DONE_OBSERVED;
 	u64 ns = w->done == DONE_TIMED ? w->end - w->start : w->end_ns - w->start_ns;
@@ -149,9 +169,9 @@ static void sum_up(struct model *m, struct dev *d, const struct work *w)
 		add_up(k, w, timed, ns);
 	add_up(&d->d.kind[w->kind], w, timed, ns);
 	if (w->kind != WORK_MARK && w->done == DONE_TIMED)
-		add_busy(&d->d.busy_ns, &d->busy_until, w->start, w->end);
+		add_busy(&d->d.busy_ns, &d->busy, w->start, w->end);
 	else if (w->kind != WORK_MARK && timed)
-		add_busy(&d->d.busy_ns, &d->busy_until_ns, w->start_ns, w->end_ns);
+		add_busy(&d->d.busy_ns, &d->busy_host, w->start_ns, w->end_ns);
 	d->d.done[w->done]++;
 	m->s.losses.untimed += w->done == DONE_UNTIMED;
 	m->s.losses.failed += w->done == DONE_FAILED;
@@ -165,7 +185,7 @@ void work_tell(struct model *m, struct open_work *w)
 	struct dev *d = dev_of_work(w);
 	struct queue *q = w->w.queue;
 
-	sum_up(m, d, &w->w);
+	work_sum_up(m, d, &w->w);
 	/* What only the host saw of it began, in a queue that keeps order, when the one before had ended. */
 	if ((w->w.done == DONE_UNTIMED || w->w.done == DONE_FAILED) && !(q->flags & QUEUE_OUT_OF_ORDER) && q->last_ns > w->w.start_ns)
 		w->w.start_ns = smaller(q->last_ns, w->w.end_ns);
