@@ -7,7 +7,7 @@
 #include "inside.h"
 #include <stdio.h>
 
-enum { NAMES_MAX = 1 << 20, SITES_MAX = 1 << 20, DEVICES_MAX = 1 << 8, QUEUES_MAX = 1 << 14, GENERATIONS_MAX = 64 };
+enum { NAMES_MAX = 1 << 20, SITES_MAX = 1 << 20, DEVICES_MAX = 1 << 8, QUEUES_MAX = 1 << 14 };
 
 #define LIBRARY_ID (1ull << 63)         /* numbers that no program gives */
 
@@ -37,7 +37,7 @@ static char *next_text(const struct event *e, u32 *at)
 }
 
 /* The process whose numbers this one went on with. */
-static struct proc *elder(const struct proc *p)
+struct proc *elder(const struct proc *p)
 {
 	return p->p.forked ? (struct proc *)p->p.parent : NULL;
 }
@@ -436,6 +436,7 @@ void devices_close(struct model *m, struct proc *p, u64 ticks)
 {
 	u32 i;
 
+	probes_close(m, p);
 	works_close(m, p, ticks);
 	memories_close(m, p);
 	for (i = 0; i < p->p.devices; i++)
@@ -488,6 +489,7 @@ void devices_release(struct proc *p)
 	struct que *q, *next;
 	u32 i;
 
+	probes_release(p);
 	works_release(p);
 	memories_release(p);
 	HASH_ITER(hh, p->devices.ques, q, next) {

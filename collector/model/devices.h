@@ -129,6 +129,14 @@ struct work {
 	struct arg_text args;
 };
 
+/* A value that a probe read. */
+struct counter_point {
+	const char *name;               /* lives as long as the session */
+	const char *unit;               /* NULL: none */
+	u64 ticks;
+	double value;
+};
+
 /* Something that lies inside of an allocation. */
 struct bound {
 	const char *what, *label;

@@ -203,6 +203,8 @@ static const struct {
 	{ "hard_stacks", offsetof(struct session, hard_stacks) },
 	{ "stack_misses", offsetof(struct session, stack_misses) },
 	{ "waited_ticks", offsetof(struct session, waited_ticks) },
+	{ "probe_calls", offsetof(struct session, losses.probe_calls) },
+	{ "probe_short", offsetof(struct session, short_probes) },
 };
 
 static void loss(struct model *m, struct proc *p, struct stream *s, const struct event *e)
@@ -257,6 +259,8 @@ static handler *const of_program[EVENT_TYPES] = {
 	[EVENT_device_free] = device_free_event,
 	[EVENT_label] = label_event,
 	[EVENT_site] = site_event,
+	[EVENT_probe_site] = probe_site_event,
+	[EVENT_probe] = probe_event,
 };
 
 static handler *const of_collector[EVENT_TYPES] = {
@@ -306,6 +310,9 @@ void session_early(void *session, const struct event *e)
 		free(m->s.uts);
 		m->s.uts = new_zeroed(1, e->text_len + 4);      /* four strings, even if some are missing */
 		memcpy(m->s.uts, e->text, e->text_len);
+		break;
+	case EVENT_probe_rows:
+		probe_rows_early(m, e);
 		break;
 	case EVENT_option:
 		add_text(&m->s.options, &m->option_room, OPTIONS_MAX, e);

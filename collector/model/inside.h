@@ -18,6 +18,7 @@
 #include "devices_inside.h"
 #include "intake.h"
 #include "live.h"
+#include "probes_inside.h"
 #include "ranges.h"
 
 enum { IN, OUT, OUT_TEMPORARY = 3, WAYS };
@@ -92,6 +93,7 @@ struct proc {
 	u64 all_peaks;
 	i64 device_bytes;               /* of devices that count */
 	struct devices devices;
+	struct probes probes;
 
 	u32 node_room, thread_room, module_room, jit_room, pool_room;
 	u32 *node_index, node_index_size;       /* node numbers by what they are */
@@ -206,6 +208,7 @@ struct model {
 	u64 all_peaks;
 	struct known_text *call_names;
 	struct call_index *calls;
+	struct probe_table probes;
 	struct spans spans;
 	struct proc *by_image;
 	struct pid_index *by_pid;
@@ -293,6 +296,8 @@ void procs_finish(struct model *m);
 void procs_release(struct model *m);
 
 /* devices.c */
+enum { GENERATIONS_MAX = 64 };          /* of forks, through which numbers are looked for */
+struct proc *elder(const struct proc *p);
 const char *text_once(struct known_text **texts, const char *text, size_t len);
 const char *name_text(struct model *m, struct proc *p, u64 id);
 struct dev *dev_of(struct model *m, struct proc *p, u64 id);
@@ -340,6 +345,15 @@ void memory_end(struct model *m, struct proc *p, struct open_memory *o, u64 tick
 void memory_label(struct model *m, struct proc *p, u64 id, const struct event *e);
 void memories_close(struct model *m, struct proc *p);
 void memories_release(struct proc *p);
+
+/* probes.c */
+void probe_rows_early(struct model *m, const struct event *e);
+void probe_site_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void probe_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void probes_close(struct model *m, struct proc *p);             /* before the process's devices are closed */
+void probes_release(struct proc *p);
+void probe_table_release(struct model *m);
+void probe_sums_finish(struct model *m);                        /* probe_sums.c */
 
 /* events.c */
 struct thread *live_thread(struct proc *p, u32 tid);

@@ -61,7 +61,9 @@ u32 pool_named(struct model *m, struct proc *p, int kind, const char *path, u32 
 
 u32 pool_of_device(struct model *m, struct proc *p, const struct device *d)
 {
-	return process_pool(m, p, d->title, device_counts(d) ? POOL_DEVICE : POOL_DEVICE_VIEW);
+	int kind = device_counts(d) ? POOL_DEVICE : device_is_library(d) ? POOL_LIBRARY : POOL_DEVICE_VIEW;
+
+	return process_pool(m, p, d->title, kind);
 }
 
 static void move(struct pool *p, i64 bytes, u64 ticks)

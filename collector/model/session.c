@@ -121,6 +121,7 @@ void session_end(struct session *s, struct intake_counts c)
 		curve_finish(&m->curves, &m->all_curve, (struct point) { m->s.end, m->s.total.now + m->device_bytes });
 	join_tree_peaks(m);
 	calls_finish(m);
+	probe_sums_finish(m);
 	spans_finish(m);
 	pools_finish(m);
 	add_up(m);
@@ -142,6 +143,7 @@ void session_free(struct session *s)
 		return;
 	spans_release(m);
 	calls_release(m);
+	probe_table_release(m);
 	pools_release(m);
 	procs_release(m);
 	books_release(m);

@@ -21,8 +21,8 @@
 enum { POOL_MALLOC, POOL_MMAP, POOL_FIXED };
 
 /* Kinds of pools beside MAP_KIND_*: the memory of a device, and that of one whose memory is the program's own heap,
- * where it is counted already. */
-enum { POOL_DEVICE = MAP_KIND_SHARED + 1, POOL_DEVICE_VIEW };
+ * where it is counted already; and what a library's own allocator says it gave out, which is counted where it came from. */
+enum { POOL_DEVICE = MAP_KIND_SHARED + 1, POOL_DEVICE_VIEW, POOL_LIBRARY };
 
 struct pool {
 	char *name;                     /* "malloc", "mmap", "file:/models/a.gguf", "shared:/memfd:x" */
@@ -154,6 +154,9 @@ struct losses {
 	u64 failed;                     /* device work that failed */
 	u64 unknown_ids;                /* numbers of devices, queues, names, work and memory that nobody told of */
 	u64 works;                      /* device work and calls not drawn for lack of room */
+	u64 probe_values;               /* of probed calls: could not be read */
+	u64 probe_calls;                /* probed calls that never returned */
+	u64 probe_frees;                /* of blocks of a library's heap that nobody saw being allocated */
 };
 
 /* Calls of one name. */
@@ -162,6 +165,22 @@ struct call_sum {
 	u32 kind;                       /* CALL_* */
 	u64 calls, errors;
 	u64 total_ns, max_ns;
+};
+
+/* Probed calls of one name. */
+enum { PROBE_RATES = 4 };
+
+struct probe_sum {
+	const char *name;               /* of the span; else the function's */
+	const char *function, *role;
+	const char *preset;             /* NULL: a row of the user's */
+	u64 calls, failed, unwound;
+	u64 total_ns, min_ns, max_ns;
+	u64 bytes;
+	double flops;                   /* of the calls whose number is known ... */
+	u64 flops_ns;                   /* ... and their time */
+	struct { const char *unit; double total; } rate[PROBE_RATES];   /* "tokens" */
+	u32 rates;
 };
 
 struct text_list {
@@ -186,6 +205,9 @@ struct session {
 	i64 devices_then;               /* their part of it */
 	struct call_sum *call;          /* longest first; filled by session_end() */
 	u32 calls;
+	struct probe_sum *probe;        /* longest first; filled by session_end() */
+	u32 probes;
+	u64 short_probes;               /* calls that their rows' min= left out */
 	struct span *span;              /* in order of birth, filled by session_end() */
 	u32 spans;
 	u64 large;                      /* the smallest size drawn, after any thinning */
@@ -212,6 +234,7 @@ struct listener {
 	void (*sample)(void *to, struct process *p, u64 ticks, const struct rec_sample *now, double cpu_percent);
 	void (*call)(void *to, struct process *p, struct thread *t, const struct call *c);      /* t NULL: nobody knows */
 	void (*work)(void *to, struct process *p, const struct work *w);
+	void (*counter)(void *to, struct process *p, const struct counter_point *c);
 	void (*device_point)(void *to, struct process *p, struct device *d, int heap, u64 ticks, i64 bytes); /* -1: all heaps */
 	void (*memory)(void *to, struct process *p, struct device_memory *m);           /* born */
 	void (*memory_end)(void *to, struct process *p, struct device_memory *m);

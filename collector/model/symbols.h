@@ -40,5 +40,7 @@ const struct frame *symbols_owner(struct symbols *y, const struct process *p, u3
 u64 symbols_unnamed(const struct symbols *y);    /* distinct addresses that stayed without a name */
 u64 symbols_unlined(const struct symbols *y);    /* addresses whose debug information was too much to read */
 void symbols_free(struct symbols *y);
+/* A linkage name as people read it, with or without the function's parameters; NULL: it is not mangled. To be freed. */
+char *symbols_demangled(const char *linkage, bool parameters);
 
 #endif

@@ -34,11 +34,11 @@ static void take_part(const char *part, size_t len, void *to)
 	u->len += len;
 }
 
-/* Without return types: a name is looked at by how it begins. */
-static char *demangled(const char *linkage)
+/* Without return types: a name is looked at by how it begins. NULL: it is not mangled. */
+char *symbols_demangled(const char *linkage, bool parameters)
 {
 	static struct unfolding u;
-	const int options = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP;
+	const int options = (parameters ? DMGL_PARAMS : 0) | DMGL_ANSI | DMGL_RET_DROP;
 
 	if ((strncmp(linkage, "_Z", 2) && strncmp(linkage, "_R", 2)) || strlen(linkage) > NAME_IN_MAX)
 		return NULL;
@@ -128,7 +128,7 @@ const struct name *name_of(struct symbols *y, const char *linkage)
 		free(n);
 		return NULL;
 	}
-	n->function = demangled(linkage);
+	n->function = symbols_demangled(linkage, true);
 	if (!n->function)
 		n->function = n->linkage;
 	n->internal = function_is_internal(n->function);
