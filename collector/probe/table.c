@@ -3,17 +3,10 @@
  */
 #include "inside.h"
 
-#include "../util/array.h"
-
-#include <stdio.h>
-
-enum { TABLE_TEXT_MAX = 4 << 20 };
-
 struct table {
 	struct buf rows, fetches, texts, slots;
 };
 
-/* The text's place; the same text as the one before (symbols of one library) is kept once. */
 static u32 put_text(struct table *t, const char *text)
 {
 	u32 at = (u32)t->texts.used;
@@ -53,11 +46,6 @@ static u32 put_slots(struct table *t, const struct probe_set *set, const struct 
 	return first;
 }
 
-static bool has_key(const struct probe_rule *rule, const char *name)
-{
-	return probe_has(rule, name);
-}
-
 static u16 flags_of(const struct probe_rule *rule)
 {
 	const struct probe_body *b = rule->body;
@@ -65,7 +53,7 @@ static u16 flags_of(const struct probe_rule *rule)
 
 	return (u16)((strpbrk(rule->symbol, "*?") ? PROBE_GLOB : 0) | (b->entry ? PROBE_ENTRY : 0) | (b->callstack ? PROBE_CALLSTACK : 0) |
 		     (b->data ? PROBE_DATA : 0) | (b->trust ? 0 : PROBE_CAREFUL) | (table ? PROBE_TABLE : 0) |
-		     (table && has_key(rule, "size") ? PROBE_SIZED : 0));
+		     (table && probe_has(rule, "size") ? PROBE_SIZED : 0));
 }
 
 /* Rows of one line share fetches and slots. */
@@ -102,12 +90,12 @@ static void put_all(struct table *t, const struct probe_set *set)
 		buf_char(&t->texts, 0);
 }
 
-bool probes_compile(const struct probe_set *set, struct buf *to, struct probe_error *error)
+bool probes_compile(const struct probe_set *set, struct buf *to)
 {
 	struct table t = { 0 };
 
 	put_all(&t, set);
-	bool good = t.texts.used <= TABLE_TEXT_MAX && !t.rows.failed && !t.fetches.failed && !t.texts.failed && !t.slots.failed;
+	bool good = !t.rows.failed && !t.fetches.failed && !t.texts.failed && !t.slots.failed;
 	struct probe_head head = {
 		.magic = PROBE_MAGIC, .version = PROBE_VERSION, .rows = set->rules, .fetches = (u32)(t.fetches.used / sizeof(struct probe_fetch)),
 		.text_bytes = (u32)t.texts.used, .slots = (u32)(t.slots.used / sizeof(struct probe_slot)),
@@ -122,7 +110,5 @@ bool probes_compile(const struct probe_set *set, struct buf *to, struct probe_er
 	buf_release(&t.fetches);
 	buf_release(&t.texts);
 	buf_release(&t.slots);
-	if (!good || to->failed)
-		snprintf(error->text, sizeof(error->text), "the probe files are too large: their table holds at most 4 MiB of symbols");
 	return good && !to->failed;
 }

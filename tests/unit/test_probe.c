@@ -154,7 +154,7 @@ static struct table compiled(const struct probe_set *set)
 {
 	struct table t = { 0 };
 
-	if (!probes_compile(set, &t.bytes, &error))
+	if (!probes_compile(set, &t.bytes))
 		abort();
 	t.head = (const void *)t.bytes.at;
 	t.row = (const void *)(t.head + 1);
@@ -418,7 +418,7 @@ static void test_presets(void)
 	char purpose[200];
 
 	ok(probes_select(set, "all", &error), "all presets are good: %s", error.text);
-	ok(probes_compile(set, &bytes, &error), "and fit into a table of %zu bytes, %u rows", bytes.used, probes_count(set));
+	ok(probes_compile(set, &bytes), "and fit into a table of %zu bytes, %u rows", bytes.used, probes_count(set));
 	probes_free(set);
 	buf_release(&bytes);
 	for (const struct probe_preset *p = probe_presets; p->name; p++) {
