@@ -149,6 +149,7 @@ static void begin_own_stream(struct recording *r, const struct recording_setup *
 	own_init(&r->own, c.ticks, intake_own_full, r);
 	say_session(r, s);
 	say_machine(r, s);
+	probing_say(r, s->probes);
 	say_clock(r);
 }
 
@@ -164,6 +165,8 @@ int recording_open(struct recording **to, const struct recording_setup *s, char 
 		error = fail(error, why, why_size, "cannot make a session directory", NULL);
 	else if ((error = make_control(r, s)) || (error = make_pipe(r)))
 		error = fail(error, why, why_size, "cannot set up", r->dir);
+	else if ((error = probing_write(r, s->probes)))
+		error = fail(error, why, why_size, "cannot write the probes into", r->dir);
 	else if ((error = -raw_open(&r->raw, s->raw)))
 		error = fail(error, why, why_size, "cannot write", s->raw);
 	r->feed = feed_new(s->listener);

@@ -13,6 +13,7 @@
 #define RECORD_H
 
 #include "model/session.h"
+#include "probe/probe.h"
 
 struct recording;
 
@@ -28,6 +29,7 @@ struct recording_setup {
 	const char *trace;              /* for the control page */
 	const char *raw;                /* file to keep the raw stream in, or NULL */
 	const char *const *options;     /* "name=value" of options not at their default, NULL at the end */
+	const struct probe_set *probes; /* NULL: none */
 	const struct listener *listener;
 };
 

@@ -27,6 +27,10 @@ const struct option_row settings_rows[] = {
 	  "When the collector cannot keep up: let the program wait, or drop records and count them." },
 	{ 0, "api", OPTION_SET, "opencl,vulkan", "opencl,vulkan", AT(apis), SHAPES,
 	  "Record these device APIs: a list with commas, or none." },
+	{ 0, "probes", OPTION_TEXT, "LIST", NULL, AT(probes), SHAPES,
+	  "Which entry points of libraries to record, as a list with commas: +PRESET and -PRESET add presets to those that are "
+	  "on by default and take them away, all and none stand for all presets, other words name probe files of your own. "
+	  "mlprof probes lists the presets, mlprof-probes(5) describes the files." },
 	{ 0, "device-time", OPTION_CHOICE, "kernel|submit|off", "kernel", AT(device_time), SHAPES,
 	  "What the device's own clock is asked for: the time of each kernel and transfer; that of each submission as a "
 	  "whole, which costs less where the device is slow to stamp; or nothing, so that times are those the host saw." },

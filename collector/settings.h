@@ -8,6 +8,7 @@
 
 struct settings {
 	const char *output, *raw;       /* NULL: default name; no raw stream */
+	const char *probes;             /* NULL: the presets that are on by default */
 	u64 large;
 	u32 stacks, follow, on_full;    /* as in struct control */
 	u32 device_time, apis;

@@ -18,9 +18,26 @@ static void free_list(char **list)
 	free(list);
 }
 
+/* NULL: something is wrong with what --probes names, and that was said. */
+static struct probe_set *choose_probes(const struct settings *set)
+{
+	struct probe_set *probes = probes_new();
+	struct probe_error error;
+
+	if (probes_select(probes, set->probes, &error))
+		return probes;
+	say("%s", error.text);
+	probes_free(probes);
+	return NULL;
+}
+
 struct recording *turn_open(const struct settings *set, char *const *command, const char *library,
 			    const struct output *output, bool bare)
 {
+	struct probe_set *probes = choose_probes(set);
+
+	if (!probes)
+		return NULL;
 	char **options = option_changed(settings_rows, set), why[512] = "";
 	struct recording_setup setup = {
 		.command = command,
@@ -37,12 +54,14 @@ struct recording *turn_open(const struct settings *set, char *const *command, co
 		.trace = output->trace.name,
 		.raw = output->raw.now,
 		.options = (const char *const *)options,
+		.probes = probes,
 		.listener = &output->listener,
 	};
 	struct recording *r = NULL;
 	int error = recording_open(&r, &setup, why, sizeof why);
 
 	free_list(options);
+	probes_free(probes);
 	if (!error)
 		return r;
 	say("%s: %s", *why ? why : "cannot record", strerror(-error));

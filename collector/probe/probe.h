@@ -77,8 +77,7 @@ bool probes_select(struct probe_set *set, const char *words, struct probe_error 
 u32 probes_count(const struct probe_set *set);
 const struct probe_rule *probes_rule(const struct probe_set *set, u32 row);      /* NULL: no such row */
 
-/* False: more than the table may hold. */
-bool probes_compile(const struct probe_set *set, struct buf *to, struct probe_error *error);
+bool probes_compile(const struct probe_set *set, struct buf *to);               /* false: no memory */
 /* Source of all rows, with lines "#file NAME" before those of each file; read back, it gives the same rows and numbers. */
 void probes_source(const struct probe_set *set, struct buf *to);
 bool probes_add_source(struct probe_set *set, const char *text, size_t length, struct probe_error *error);

@@ -1,0 +1,344 @@
+/*
+ * check.c - what can only be told once a row is read to its end: which keys its names mean, whether types fit, whether
+ * the role has what it needs, and in which order the library fetches.
+ */
+#include "inside.h"
+
+/* ---- what the roles need ------------------------------------------------------------------ */
+
+enum type { NUMBER, TEXT, ARRAY, WRONG };
+
+/* Keys that a role knows: "!" it must be there, "#" it must be a number. */
+static const char *const known[PROBE_ROLES] = {
+	[ROLE_SPAN] = "name #flops #bytes",
+	[ROLE_DISPATCH] = "name #queue #gx #gy #gz #lx #ly #lz #flops #bytes",
+	[ROLE_SUBMIT] = "name #queue",
+	[ROLE_WAIT] = "name #queue",
+	[ROLE_COPY] = "name !#bytes dir #queue",
+	[ROLE_ALLOC] = "name heap !#ptr !#size label",
+	[ROLE_FREE] = "name heap !#ptr",
+	[ROLE_COUNTER] = "name !#value",
+	[ROLE_MARK] = "name",
+	[ROLE_BIND] = "!#key !name",
+	[ROLE_ALIAS] = "!#key !#from",
+	[ROLE_SET] = "!#key !#val as",
+	[ROLE_TIME] = "!#of #start #end",
+	[ROLE_TABLE] = "!#at #size",
+};
+
+static const char always[] = "#when #ok";
+
+/* The key in a list of words; its marks. */
+static const char *find_word(const char *list, const char *name, const char **marks)
+{
+	size_t length = strlen(name);
+
+	while (*list) {
+		size_t sign = strspn(list, "!#"), word = strcspn(list, " ");
+
+		if (word - sign == length && !memcmp(list + sign, name, length)) {
+			*marks = list;
+			return list;
+		}
+		list += word + (list[word] == ' ');
+	}
+	return NULL;
+}
+
+static bool is_marked(const char *marks, char mark)
+{
+	for (; *marks == '!' || *marks == '#'; marks++)
+		if (*marks == mark)
+			return true;
+	return false;
+}
+
+static u32 key_number(const struct probe_body *b, const char *name)
+{
+	for (u32 i = 0; i < b->keys; i++)
+		if (!strcmp(b->key[i].name, name))
+			return i;
+	return NONE;
+}
+
+/* ---- names and types ---------------------------------------------------------------------- */
+
+struct walk {
+	struct parser *p;
+	struct probe_body *b;
+	bool open[PROBE_KEYS_MAX];              /* being worked out */
+	bool done[PROBE_KEYS_MAX];
+	enum type type[PROBE_KEYS_MAX];
+	u32 cost[PROBE_KEYS_MAX];
+};
+
+static enum type walk_key(struct walk *w, const char *name, const char *at, u32 *key, u32 *cost);
+static enum type walk_node(struct walk *w, u32 n, u32 *cost);
+
+static enum type wrong(struct walk *w, const char *at, const char *expected)
+{
+	parse_fail(w->p, at, "expected %s", expected);
+	return WRONG;
+}
+
+static bool walk_number(struct walk *w, u32 n, u32 *cost)
+{
+	enum type t = walk_node(w, n, cost);
+
+	if (t == TEXT || t == ARRAY)
+		wrong(w, w->b->node[n].at, t == TEXT ? "a number, this is a text" : "a number, this is an array: write key[0] for its first element");
+	return t == NUMBER;
+}
+
+static enum type walk_text(struct walk *w, u32 n, u32 *cost)
+{
+	for (u32 i = w->b->node[n].a; i < w->b->node[n].b; i++) {
+		struct part *part = &w->b->part[i];
+
+		if (part->kind == PART_KEY && walk_key(w, part->text, part->at, &part->key, cost) == WRONG)
+			return WRONG;
+	}
+	return TEXT;
+}
+
+static enum type walk_element(struct walk *w, u32 n, u32 *cost)
+{
+	struct node *node = &w->b->node[n];
+	enum type t = walk_key(w, node->word, node->at, &node->a, cost);
+	const struct node *array;
+
+	if (t == WRONG)
+		return WRONG;
+	array = &w->b->node[w->b->key[node->a].node];
+	if (t != ARRAY || array->kind != NODE_FETCH)
+		return wrong(w, node->at, "a key whose value is an array, such as +16($arg1):s64[4]");
+	if (node->b >= w->b->fetch[array->a].what.count)
+		return wrong(w, node->at, "an element that the array has; the first one is [0]");
+	return NUMBER;
+}
+
+static enum type walk_fetch(const struct walk *w, u32 n)
+{
+	const struct probe_fetch *f = &w->b->fetch[w->b->node[n].a].what;
+
+	return f->type == TYPE_STRING || f->type == TYPE_STRV ? TEXT : f->count > 1 ? ARRAY : NUMBER;
+}
+
+static enum type walk_node(struct walk *w, u32 n, u32 *cost)
+{
+	struct node *node = &w->b->node[n];
+
+	++*cost;
+	switch ((enum node_kind)node->kind) {
+	case NODE_NUMBER:
+		return NUMBER;
+	case NODE_WORD:
+		return TEXT;
+	case NODE_FETCH:
+		return walk_fetch(w, n);
+	case NODE_TEXT:
+		return walk_text(w, n, cost);
+	case NODE_KEY:
+		return walk_key(w, node->word, node->at, &node->a, cost);
+	case NODE_INDEX:
+		return walk_element(w, n, cost);
+	case NODE_NOT:
+	case NODE_MINUS:
+		return walk_number(w, node->a, cost) ? NUMBER : WRONG;
+	case NODE_BINARY:
+		return walk_number(w, node->a, cost) && walk_number(w, node->b, cost) ? NUMBER : WRONG;
+	case NODE_CALL:
+		if (!walk_number(w, node->a, cost) || (node->b != NONE && !walk_number(w, node->b, cost)))
+			return WRONG;
+		return node->op == CALL_NAME || node->op == CALL_SYM ? TEXT : NUMBER;
+	}
+	return WRONG;
+}
+
+static enum type walk_key(struct walk *w, const char *name, const char *at, u32 *key, u32 *cost)
+{
+	u32 k = *key = key_number(w->b, name);
+
+	if (k == NONE) {
+		parse_fail(w->p, at, "expected a key of this row, and '%.40s' is none", name);
+		return WRONG;
+	}
+	if (w->open[k]) {
+		parse_fail(w->p, at, "expected a value that does not depend on itself, as '%.40s' does", name);
+		return WRONG;
+	}
+	if (!w->done[k]) {
+		w->open[k] = true;
+		w->type[k] = walk_node(w, w->b->key[k].node, &w->cost[k]);
+		w->open[k] = false;
+		w->done[k] = true;
+	}
+	*cost += w->cost[k];
+	if (w->type[k] != WRONG && *cost > COST_MAX)
+		return wrong(w, at, "a value that takes fewer steps to work out");
+	return w->type[k];
+}
+
+/* ---- keys of the role --------------------------------------------------------------------- */
+
+static bool check_direction(struct parser *p, const struct key *k, enum type type)
+{
+	static const char *const words[] = { "h2h", "h2d", "d2h", "d2d" };
+	const struct node *n = &p->body->node[k->node];
+
+	if (type == NUMBER)
+		return true;
+	for (size_t i = 0; n->kind == NODE_WORD && i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(n->word, words[i]))
+			return true;
+	return parse_fail(p, n->at, "expected h2d, d2h, d2d, h2h or a number");
+}
+
+static bool check_keys(struct walk *w, enum probe_role role)
+{
+	struct parser *p = w->p;
+
+	for (u32 i = 0; i < w->b->keys; i++) {
+		struct key *k = &w->b->key[i];
+		const char *marks = "";
+		u32 self, cost = 0;
+		enum type t = walk_key(w, k->name, k->at, &self, &cost);
+
+		if (t == WRONG)
+			return false;
+		k->shown = !find_word(known[role], k->name, &marks) && !find_word(always, k->name, &marks);
+		if (is_marked(marks, '#') && t != NUMBER)
+			return parse_fail(p, w->b->node[k->node].at, "expected a number for '%s'", k->name);
+		if (role == ROLE_COPY && !strcmp(k->name, "dir") && !check_direction(p, k, t))
+			return false;
+	}
+	return true;
+}
+
+static bool check_needed(struct parser *p, enum probe_role role, const char *at)
+{
+	for (const char *word = known[role]; *word;) {
+		size_t length = strcspn(word, " "), sign = strspn(word, "!#");
+		char name[16] = "";
+
+		memcpy(name, word + sign, length - sign);
+		if (is_marked(word, '!') && key_number(p->body, name) == NONE)
+			return parse_fail(p, at, "expected a key '%s=' in a row of role %s", name, probe_role_name[role]);
+		word += length + (word[length] == ' ');
+	}
+	return true;
+}
+
+/* ---- function tables ---------------------------------------------------------------------- */
+
+/* What the library itself must know is fetched as it is, not worked out. */
+static bool check_plain(struct parser *p, const char *name, u8 place)
+{
+	struct probe_body *b = p->body;
+	u32 k = key_number(b, name);
+
+	if (k == NONE)
+		return true;
+	struct node *n = &b->node[b->key[k].node];
+	const struct probe_fetch *f = n->kind == NODE_FETCH ? &b->fetch[n->a].what : NULL;
+
+	if (!f || f->type != TYPE_U64)
+		return parse_fail(p, n->at, "expected a value that is only fetched, of type u64 or ptr, for '%s'", name);
+	if (b->fetches == PROBE_FETCHES_MAX)
+		return parse_fail(p, n->at, "expected at most %d different values from the call in one row", PROBE_FETCHES_MAX);
+	b->fetch[b->fetches] = b->fetch[n->a];
+	b->fetch[b->fetches].place = place;
+	b->fetch[b->fetches].at_exit = true;
+	n->a = b->fetches++;
+	return true;
+}
+
+static bool check_table(struct parser *p, enum probe_role role, const char *at)
+{
+	struct probe_body *b = p->body;
+
+	if (role != ROLE_TABLE)
+		return !b->slots || parse_fail(p, b->slot[0].at, "expected a key and '=': only rows of role table have slots");
+	if (!b->slots)
+		return parse_fail(p, at, "expected at least one slot in a table, such as 9=Api.Run");
+	return check_plain(p, "size", 1) && check_plain(p, "at", 2);
+}
+
+/* ---- fetches ------------------------------------------------------------------------------ */
+
+static int order_of(const struct fetch *f)
+{
+	return f->place ? 1 + f->place : f->at_exit;
+}
+
+/* Those at entry first, the table's own last; each node follows its fetch. */
+static void order_fetches(struct probe_body *b)
+{
+	struct fetch sorted[PROBE_FETCHES_MAX];
+	u32 moved[PROBE_FETCHES_MAX] = { 0 }, used = 0;
+	bool needed[PROBE_FETCHES_MAX] = { 0 };
+
+	for (u32 i = 0; i < b->nodes; i++)
+		if (b->node[i].kind == NODE_FETCH)
+			needed[b->node[i].a] = true;
+	b->entry_fetches = 0;
+	for (int order = 0; order <= 3; order++) {
+		for (u32 i = 0; i < b->fetches; i++) {
+			if (order_of(&b->fetch[i]) != order || !needed[i])
+				continue;
+			b->entry_fetches += order == 0;
+			moved[i] = used;
+			sorted[used++] = b->fetch[i];
+		}
+	}
+	for (u32 i = 0; i < b->nodes; i++)
+		if (b->node[i].kind == NODE_FETCH)
+			b->node[i].a = moved[b->node[i].a];
+	memcpy(b->fetch, sorted, used * sizeof(*sorted));
+	b->fetches = used;
+}
+
+static u32 value_bytes(const struct probe_fetch *f)
+{
+	return f->type == TYPE_STRING || f->type == TYPE_STRV ? 2 + PROBE_STRING_MAX : 8u * f->count;
+}
+
+/* Words of the stack that are fetched must be among those that the library looks at. */
+static void cover_stack(struct probe_body *b, const struct probe_fetch *f)
+{
+	u32 word = f->from == FROM_STACK ? f->index : f->from == FROM_ARG && f->index > 6 ? f->index - 6u : 0;
+
+	if (word > b->stack)
+		b->stack = word;
+}
+
+static bool check_fetches(struct parser *p, enum probe_role role)
+{
+	struct probe_body *b = p->body;
+	u32 bytes = 0;
+
+	for (u32 i = 0; i < b->fetches; i++) {
+		struct fetch *f = &b->fetch[i];
+
+		if (b->entry && (f->at_exit || role == ROLE_TABLE))
+			return parse_fail(p, f->at, "expected a value that is there before the call: the row has the flag entry");
+		if (b->sret && f->what.from == FROM_ARG)
+			f->what.index++;
+		cover_stack(b, &f->what);
+		bytes += value_bytes(&f->what);
+		if (bytes > PROBE_VALUES_MAX)
+			return parse_fail(p, f->at, "expected values of at most %d bytes in one row; a text counts %d, a number 8",
+					  PROBE_VALUES_MAX, 2 + PROBE_STRING_MAX);
+	}
+	return true;
+}
+
+bool check_row(struct parser *p, enum probe_role role, const char *at)
+{
+	struct walk w = { .p = p, .b = p->body };
+
+	if (!check_keys(&w, role) || !check_needed(p, role, at) || !check_table(p, role, at))
+		return false;
+	order_fetches(p->body);
+	return check_fetches(p, role);
+}
