@@ -244,11 +244,12 @@ static void hand_over(struct probed *c, u32 kind)
 }
 
 /* Sums only: a slice on the thread shows it already. */
-static void count(struct probed *c, struct dev *d, u32 kind)
+static void count(struct probed *c, struct dev *d, u32 kind, u32 done)
 {
+	u64 start = session_ns(&c->m->s, c->call.begin), end = session_ns(&c->m->s, c->call.end);
 	struct work w = {
-		.kind = kind, .name = c->call.name, .done = DONE_OBSERVED, .bytes = c->bytes, .flops = c->flops,
-		.start_ns = session_ns(&c->m->s, c->call.begin), .end_ns = session_ns(&c->m->s, c->call.end),
+		.kind = kind, .name = c->call.name, .done = done, .bytes = c->bytes, .flops = c->flops,
+		.start = start, .end = end, .start_ns = start, .end_ns = end,
 	};
 
 	work_sum_up(c->m, d, &w);
@@ -267,7 +268,7 @@ void probed_span(struct probed *c)
 		snprintf(name, sizeof(name), "CPU: %s", c->rule->domain);
 		c->site->kernels = dev_of_library(c->m, c->p, name);
 	}
-	count(c, c->site->kernels, WORK_KERNEL);
+	count(c, c->site->kernels, WORK_KERNEL, DONE_TIMED);
 }
 
 void probed_dispatch(struct probed *c)
@@ -287,7 +288,7 @@ void probed_copy(struct probed *c)
 		hand_over(c, kind);
 		return;
 	}
-	count(c, library_of(c)->dev, kind);
+	count(c, library_of(c)->dev, kind, DONE_OBSERVED);
 	if (probed_is(c, "wait"))
 		wait_for(c, library_of(c));
 }

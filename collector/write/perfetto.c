@@ -4,7 +4,7 @@
  *   open      version                                    an empty file would not be a trace
  *   begin     clocks, machine, identity                  so that every prefix of the file can be read
  *   listener  processes, threads, counters, samples,     as they happen
- *             calls, device work, device memory
+ *             calls, device work, device memory, what probes read
  *   finish    instants, large blocks, names of streamed stacks, heap dumps, attributes
  *
  * The trace processor sorts by time at the end, so the order in the file is free except that a track comes before
@@ -67,6 +67,11 @@ static void device_point(void *to, struct process *p, struct device *d, int heap
 	devices_point(to, p, d, heap, ticks, bytes);
 }
 
+static void counter(void *to, struct process *p, const struct counter_point *c)
+{
+	devices_counter(to, p, c);
+}
+
 static void call(void *to, struct process *p, struct thread *t, const struct call *c)
 {
 	works_call(to, p, t, c);
@@ -91,7 +96,8 @@ struct listener perfetto_listener(struct perfetto *w)
 {
 	return (struct listener){
 		.to = w, .begin = begin, .process = process, .thread = thread, .point = point, .sample = sample,
-		.device_point = device_point, .call = call, .work = work, .memory = memory, .memory_end = memory_end,
+		.device_point = device_point, .call = call, .work = work, .counter = counter, .memory = memory,
+		.memory_end = memory_end,
 	};
 }
 

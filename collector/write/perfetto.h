@@ -42,7 +42,7 @@ enum {
 	EVENT_ANNOTATION = 4, EVENT_KIND = 9, EVENT_NAME_IID = 10, EVENT_TRACK = 11, EVENT_NAME = 23,
 	EVENT_COUNTER = 30, EVENT_COUNTER_DOUBLE = 44, EVENT_CALLSTACK_IID = 56, EVENT_CATEGORY_IID = 3, EVENT_FLOW = 47,
 	KIND_BEGIN = 1, KIND_END = 2, KIND_INSTANT = 3, KIND_COUNTER = 4,
-	ARG_NAME_IID = 1, ARG_BOOL = 2, ARG_UINT = 3, ARG_INT = 4, ARG_TEXT = 6, ARG_POINTER = 7, ARG_NAME = 10, ARG_TEXT_IID = 17,
+	ARG_NAME_IID = 1, ARG_BOOL = 2, ARG_UINT = 3, ARG_INT = 4, ARG_DOUBLE = 5, ARG_TEXT = 6, ARG_POINTER = 7, ARG_NAME = 10, ARG_TEXT_IID = 17,
 };
 
 /* What has been written of one process. Index = process.index. */
@@ -108,7 +108,9 @@ void tracks_sample(struct perfetto *w, struct process *p, u64 ticks, const struc
 void tracks_end(struct perfetto *w, struct process *p);                         /* labels: how it ended */
 u64 track_new(struct perfetto *w, const char *name, u64 parent, int rank, int child_ordering);
 u64 counter_bytes(struct perfetto *w, const char *name, const char *share, const char *meaning, u64 parent, int rank);
+u64 counter_unit(struct perfetto *w, const char *name, const char *unit, u64 parent, int rank);   /* unit NULL: none */
 void counter_point(struct perfetto *w, u64 track, u64 ns, i64 value);
+void counter_double(struct perfetto *w, u64 track, u64 ns, double value);
 u64 process_end(const struct session *s, const struct process *p);             /* ticks */
 const char *process_ending(const struct process *p, char *text, size_t size);
 
@@ -129,12 +131,14 @@ void stacks_write(struct stacks *k, struct enc *e);                             
 /* perfetto_args.c: annotations of the event that is open in `e` */
 struct arg_keys { struct arg_key *keys; };
 void arg_number(struct stacks *k, struct enc *e, const char *name, u32 field, u64 value);       /* field: ARG_UINT, ... */
+void arg_real(struct stacks *k, struct enc *e, const char *name, double value);
 void arg_string(struct stacks *k, struct enc *e, const char *name, const char *text);
 void args_of_text(struct arg_keys *all, struct stacks *k, struct enc *e, const struct arg_text *args);
 const char *arg_text_once(struct arg_keys *all, const char *text, size_t len); /* the same pointer for the same text; never NULL */
 void arg_keys_free(struct arg_keys *all);
 
 /* perfetto_devices.c, perfetto_work.c, perfetto_memory.c */
+void devices_counter(struct perfetto *w, struct process *p, const struct counter_point *c);
 void devices_point(struct perfetto *w, struct process *p, struct device *d, int heap, u64 ticks, i64 bytes);
 void devices_finish(struct perfetto *w, struct symbols *y);
 void devices_free(struct perfetto *w);

@@ -25,6 +25,15 @@ void arg_number(struct stacks *k, struct enc *e, const char *name, u32 field, u6
 	enc_close(e, mark);
 }
 
+void arg_real(struct stacks *k, struct enc *e, const char *name, double value)
+{
+	size_t mark = enc_open(e, EVENT_ANNOTATION);
+
+	enc_uint(e, ARG_NAME_IID, stacks_arg_name(k, name));
+	enc_double(e, ARG_DOUBLE, value);
+	enc_close(e, mark);
+}
+
 void arg_string(struct stacks *k, struct enc *e, const char *name, const char *text)
 {
 	size_t mark = enc_open(e, EVENT_ANNOTATION);
@@ -68,6 +77,20 @@ static bool is_number(const char *text, size_t len)
 	return len > 0 && len < 20;
 }
 
+/* "-12", "0.125": what is longer is more than a number can hold. */
+static bool is_signed(const char *text, size_t len)
+{
+	return len > 1 && text[0] == '-' && is_number(text + 1, len - 1);
+}
+
+static bool is_real(const char *text, size_t len)
+{
+	const char *point = memchr(text, '.', len);
+	size_t before = point ? (size_t)(point - text) : 0;
+
+	return point && (is_number(text, before) || is_signed(text, before)) && is_number(point + 1, len - before - 1);
+}
+
 static bool is_address(const char *text, size_t len)
 {
 	if (len < 3 || len > 18 || text[0] != '0' || text[1] != 'x')
@@ -87,6 +110,10 @@ static void value(struct enc *e, const char *text, size_t len)
 	copy[len] = 0;
 	if (is_number(copy, len))
 		enc_uint(e, ARG_UINT, strtoull(copy, NULL, 10));
+	else if (is_signed(copy, len))
+		enc_uint(e, ARG_INT, (u64)strtoll(copy, NULL, 10));
+	else if (is_real(copy, len))
+		enc_double(e, ARG_DOUBLE, strtod(copy, NULL));
 	else if (is_address(copy, len))
 		enc_uint(e, ARG_POINTER, strtoull(copy, NULL, 16));
 	else

@@ -4,8 +4,17 @@
 #include "perfetto_devices.h"
 
 #include <stdio.h>
+#include <uthash.h>
 
-enum { ORDER_EXPLICIT = 3, RANK_MEMORY = 0, RANK_HEAP = 1 };
+enum { ORDER_EXPLICIT = 3, RANK_MEMORY = 0, RANK_HEAP = 1, COUNTERS_MAX = 1024 };
+
+static const char *const group_name[] = { "Devices", "Libraries" };
+
+struct counter_track {
+	const char *name;               /* its place is the key: equal names are one text */
+	u64 track;
+	UT_hash_handle hh;
+};
 
 /* ---- tracks ------------------------------------------------------------------------ */
 
@@ -72,9 +81,11 @@ struct device_tracks *device_tracks(struct perfetto *w, struct process_devices *
 	k = &of->device[d->index];
 	if (k->track)
 		return k;
-	if (!of->group)
-		of->group = track_new(w, "Devices", process->process, -1, ORDER_EXPLICIT);
-	k->track = track_new(w, d->title, of->group, (int)d->index, ORDER_EXPLICIT);
+	u64 *group = &of->group[device_is_library(d)];
+
+	if (!*group)
+		*group = track_new(w, group_name[device_is_library(d)], process->process, -1, ORDER_EXPLICIT);
+	k->track = track_new(w, d->title, *group, (int)d->index, ORDER_EXPLICIT);
 	return k;
 }
 
@@ -102,6 +113,42 @@ void devices_point(struct perfetto *w, struct process *p, struct device *d, int 
 		counter_point(w, memory_track(w, k, heap), ns_of(w, ticks), bytes);
 }
 
+/* 0: there are too many. */
+static u64 counter_track(struct perfetto *w, struct process_devices *of, const struct counter_point *c)
+{
+	struct process_tracks *process = tracks_of(w, of->process);
+	struct counter_track *k;
+
+	HASH_FIND_PTR(of->counter, &c->name, k);
+	if (k)
+		return k->track;
+	if (!process || !process->process || HASH_COUNT(of->counter) >= COUNTERS_MAX)
+		return 0;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return 0;
+	if (!of->counters)
+		of->counters = track_new(w, "Counters", process->process, -1, 0);
+	k->name = c->name;
+	k->track = counter_unit(w, c->name, c->unit, of->counters, -1);
+	HASH_ADD_PTR(of->counter, name, k);
+	return k->track;
+}
+
+void devices_counter(struct perfetto *w, struct process *p, const struct counter_point *c)
+{
+	struct process_devices *of = devices_of(w, p);
+	u64 track;
+
+	if (!of || !slice_counts(w, of))
+		return;
+	track = counter_track(w, of, c);
+	if (track)
+		counter_double(w, track, ns_of(w, c->ticks), c->value);
+	else
+		w->session->losses.works++;
+}
+
 /* ---- slices ------------------------------------------------------------------------ */
 
 static struct slice packet(struct perfetto *w, struct process_devices *of, u64 ns, u64 track, u32 kind)
@@ -115,12 +162,25 @@ static struct slice packet(struct perfetto *w, struct process_devices *of, u64 n
 	return s;
 }
 
+static void name_slice(struct slice *s, const char *category, const char *name)
+{
+	enc_uint(s->e, EVENT_CATEGORY_IID, stacks_category(s->of->stacks, category));
+	enc_uint(s->e, EVENT_NAME_IID, stacks_event_name(s->of->stacks, name));
+}
+
+bool slice_counts(struct perfetto *w, struct process_devices *of)
+{
+	if (++of->slices <= SLICES_MAX)
+		return true;
+	w->session->losses.works++;
+	return false;
+}
+
 struct slice slice_begin(struct perfetto *w, struct process_devices *of, u64 ns, u64 track, const char *category, const char *name)
 {
 	struct slice s = packet(w, of, ns, track, KIND_BEGIN);
 
-	enc_uint(s.e, EVENT_CATEGORY_IID, stacks_category(of->stacks, category));
-	enc_uint(s.e, EVENT_NAME_IID, stacks_event_name(of->stacks, name));
+	name_slice(&s, category, name);
 	return s;
 }
 
@@ -129,6 +189,14 @@ void slice_open(struct slice *s)
 	enc_close(s->e, s->mark);
 	stacks_write(s->of->stacks, s->e);
 	packet_close(s->w);
+}
+
+struct slice slice_moment(struct perfetto *w, struct process_devices *of, u64 ns, u64 track, const char *category, const char *name)
+{
+	struct slice s = packet(w, of, ns, track, KIND_INSTANT);
+
+	name_slice(&s, category, name);
+	return s;
 }
 
 struct slice slice_end(struct perfetto *w, struct process_devices *of, u64 ns, u64 track)
@@ -150,6 +218,7 @@ void devices_finish(struct perfetto *w, struct symbols *y)
 
 static void release(struct process_devices *of)
 {
+	struct counter_track *c, *next_counter;
 	struct queue_tracks *q, *next;
 
 	for (q = of->queues; q; q = next) {
@@ -159,6 +228,10 @@ static void release(struct process_devices *of)
 	}
 	for (u32 i = 0; i < of->devices; i++)
 		memory_release(&of->device[i]);
+	HASH_ITER(hh, of->counter, c, next_counter) {
+		HASH_DEL(of->counter, c);
+		free(c);
+	}
 	arg_keys_free(&of->keys);
 	stacks_free(of->stacks);
 	free(of->device);

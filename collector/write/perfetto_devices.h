@@ -3,11 +3,12 @@
  *
  *   process
  *     thread ...                     calls into APIs                              perfetto_work.c
- *     Devices                        (group)                                      perfetto_devices.c
+ *     Devices, Libraries             (groups)                                     perfetto_devices.c
  *       OpenCL 0: name               (group)
  *         Memory, heap N             counters
  *         Allocations, Objects       lanes, a slice from birth to death           perfetto_memory.c
  *         queue N                    lanes, a slice for each piece of work        perfetto_work.c
+ *     Counters                       (group) what probes read
  *
  * All slices of a process are on one sequence, whose stacks get their names at the end of the file.
  */
@@ -16,7 +17,7 @@
 
 #include "perfetto.h"
 
-enum { LANES_MAX = 64 };
+enum { LANES_MAX = 64, SLICES_MAX = 6000000 };
 
 /* Bars that come in order of their start. */
 struct work_lane {
@@ -56,7 +57,9 @@ struct process_devices {
 	struct arg_keys keys;
 	u32 sequence;
 	bool begun;
-	u64 group, nobody;              /* "Devices"; calls of a thread that nobody knows */
+	u64 group[2], counters;         /* "Devices", "Libraries"; "Counters" */
+	u64 nobody;                     /* calls of a thread that nobody knows */
+	struct counter_track *counter;  /* by name */
 	struct device_tracks *device;   /* by index */
 	u32 devices;
 	struct queue_tracks *queues;
@@ -74,8 +77,10 @@ struct slice {
 
 struct process_devices *devices_of(struct perfetto *w, const struct process *p);        /* NULL: no memory */
 struct device_tracks *device_tracks(struct perfetto *w, struct process_devices *of, const struct device *d);
+bool slice_counts(struct perfetto *w, struct process_devices *of);       /* false: there are too many, and one more is missing */
 struct slice slice_begin(struct perfetto *w, struct process_devices *of, u64 ns, u64 track, const char *category, const char *name);
 void slice_open(struct slice *s);               /* what was said so far is written; the slice goes on */
+struct slice slice_moment(struct perfetto *w, struct process_devices *of, u64 ns, u64 track, const char *category, const char *name);
 struct slice slice_end(struct perfetto *w, struct process_devices *of, u64 ns, u64 track);
 
 void works_finish(struct perfetto *w, struct process_devices *of);

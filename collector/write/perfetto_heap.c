@@ -396,7 +396,10 @@ static void device_dumps(struct dump *all, u32 limit)
 
 		if (!d->heaps || d->pool >= p->pools.count)
 			continue;
-		snprintf(heap, sizeof(heap), "%.100s %u memory", d->api, d->number);
+		if (device_is_library(d))
+			snprintf(heap, sizeof(heap), "%.100s memory", d->title);
+		else
+			snprintf(heap, sizeof(heap), "%.100s %u memory", d->api, d->number);
 		plain_name(heap);
 		dump(all, &p->device_peak[i], p->pools.at[d->pool].peak_ticks, limit, &(struct request){ heap, d->pool, false });
 	}

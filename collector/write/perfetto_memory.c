@@ -4,13 +4,13 @@
  *
  * A slice is begun when its memory is, so that lanes are given back when they are free. What is only known later - the
  * name, what lay inside - is said at its end; the viewer shows it with the rest. No more than LIVE_MAX that live at the
- * same time are drawn.
+ * same time are drawn; and of a library's heap, which may be as busy as malloc, no more than LIVE_SMALL below --large.
  */
 #include "perfetto_devices.h"
 
 #include <stdio.h>
 
-enum { MEMORIES_MAX = 1000000, LIVE_MAX = 4000, RANK_ALLOCATIONS = 50, RANK_OBJECTS = 51, LIST_TEXT = 4096 };
+enum { MEMORIES_MAX = 1000000, LIVE_MAX = 4000, LIVE_SMALL = 64, RANK_ALLOCATIONS = 50, RANK_OBJECTS = 51, LIST_TEXT = 4096 };
 
 static const struct { u32 bit; const char *name; } flag_names[] = {
 	{ MEMORY_HOST_VISIBLE, "host_visible" }, { MEMORY_DEVICE_LOCAL, "device_local" }, { MEMORY_IMPORTED, "imported" },
@@ -74,6 +74,13 @@ void memory_release(struct device_tracks *k)
 	free(k->objects.track);
 }
 
+static bool is_too_small(const struct perfetto *w, const struct device_tracks *k, const struct device_memory *m)
+{
+	const struct free_lanes *l = &k->allocations;
+
+	return device_is_library(m->device) && m->bytes < w->session->large && !l->count && l->made >= LIVE_SMALL;
+}
+
 /* ---- slices ------------------------------------------------------------------------ */
 
 void memory_born(struct perfetto *w, struct process *p, struct device_memory *m)
@@ -82,7 +89,7 @@ void memory_born(struct perfetto *w, struct process *p, struct device_memory *m)
 	struct device_tracks *k = of ? device_tracks(w, of, m->device) : NULL;
 	struct slice s;
 
-	if (!k)
+	if (!k || is_too_small(w, k, m))
 		return;
 	m->track = ++of->memories <= MEMORIES_MAX ? lane_take(w, k, m) : 0;
 	if (!m->track) {

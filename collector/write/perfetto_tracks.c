@@ -103,7 +103,7 @@ u64 counter_bytes(struct perfetto *w, const char *name, const char *share, const
 	return describe_named(w, &track, name, parent, rank);
 }
 
-static u64 unit_counter(struct perfetto *w, const char *name, const char *unit, u64 parent, int rank)
+u64 counter_unit(struct perfetto *w, const char *name, const char *unit, u64 parent, int rank)
 {
 	PerfettoMin__TrackDescriptor track = PERFETTO_MIN__TRACK_DESCRIPTOR__INIT;
 	PerfettoMin__TrackDescriptor__Counter counter = PERFETTO_MIN__TRACK_DESCRIPTOR__COUNTER__INIT;
@@ -161,7 +161,7 @@ void counter_point(struct perfetto *w, u64 track, u64 ns, i64 value)
 	counter_close(w, e, mark);
 }
 
-static void counter_double(struct perfetto *w, u64 track, u64 ns, double value)
+void counter_double(struct perfetto *w, u64 track, u64 ns, double value)
 {
 	size_t mark;
 	struct enc *e = counter_open(w, track, ns, &mark);
@@ -426,7 +426,7 @@ static void fault_rate(struct perfetto *w, struct process_tracks *k, u64 *track,
 	if (!count && !*track)
 		return;
 	if (!*track)
-		*track = unit_counter(w, name, "faults/s", k->activity, rank);
+		*track = counter_unit(w, name, "faults/s", k->activity, rank);
 	counter_point(w, *track, ns, (i64)((double)count * 1e9 / since_ns + 0.5));
 }
 
@@ -442,7 +442,7 @@ static void rates(struct perfetto *w, struct process_tracks *k, u64 ns, u64 sinc
 
 	if (!k->activity) {
 		k->activity = track_new(w, "activity", k->process, -1, ORDER_EXPLICIT);
-		k->cpu = unit_counter(w, "CPU", "%", k->activity, 0);
+		k->cpu = counter_unit(w, "CPU", "%", k->activity, 0);
 	}
 	counter_double(w, k->cpu, ns, (double)grown(now->cpu, before->cpu) * 100 / since_ns);
 	fault_rate(w, k, &k->minor, "minor page faults", 1, grown(now->minor, before->minor), ns, since_ns);

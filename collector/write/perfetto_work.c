@@ -9,7 +9,7 @@
  * Work comes in order of its start, nearly; it takes the first lane that is free then. Whether two pieces overlap is
  * asked in the device's own time where there is one: the host's may be off by the clock's residual.
  *
- * The first SLICES_FULL slices of a process say everything, those after them what matters most, and what is beyond
+ * The first CALLS_FULL slices of a process say everything, those after them what matters most, and what is beyond
  * SLICES_MAX is counted but not drawn: no viewer would open it.
  */
 #include "perfetto_devices.h"
@@ -17,7 +17,6 @@
 #include <stdio.h>
 
 enum {
-	SLICES_FULL = 200000, SLICES_MAX = 6000000,
 	UNFINISHED_MAX = 32,            /* of a queue, drawn one by one */
 	FLOWS_MAX = 1 << 16,            /* of a call */
 	RANK_QUEUE = 100,
@@ -25,7 +24,7 @@ enum {
 
 static const char *const call_category[] = {
 	[CALL_OTHER] = "call", [CALL_ENQUEUE] = "enqueue", [CALL_SUBMIT] = "submit", [CALL_WAIT] = "wait", [CALL_BUILD] = "build",
-	[CALL_MEMORY] = "memory",
+	[CALL_MEMORY] = "memory", [CALL_SPAN] = "span", [CALL_COPY] = "copy", [CALL_MARK] = "mark",
 };
 
 static const char *const work_category[WORK_KINDS] = {
@@ -42,17 +41,9 @@ static u64 flow_id(const struct process *p, u64 work)
 	return (u64)(p->index + 1) << 40 ^ work;
 }
 
-static bool draws(struct perfetto *w, struct process_devices *of)
-{
-	if (++of->slices <= SLICES_MAX)
-		return true;
-	w->session->losses.works++;
-	return false;
-}
-
 static bool is_full(const struct process_devices *of)
 {
-	return of->slices <= SLICES_FULL;
+	return of->slices <= CALLS_FULL;
 }
 
 /* ---- calls ------------------------------------------------------------------------- */
@@ -77,6 +68,10 @@ static void call_args(struct slice *s, const struct process *p, const struct cal
 		enc_fixed(s->e, EVENT_FLOW, flow_id(p, c->work + i));
 	if (c->error)
 		arg_number(of->stacks, s->e, "error", ARG_INT, (u64)c->error);
+	if (c->failed)
+		arg_number(of->stacks, s->e, "failed", ARG_BOOL, 1);
+	if (c->unwound)
+		arg_number(of->stacks, s->e, "left_by_exception", ARG_BOOL, 1);
 	if (c->works > 1)
 		arg_number(of->stacks, s->e, "works", ARG_UINT, c->works);
 	if (is_full(of))
@@ -88,14 +83,17 @@ static void call_args(struct slice *s, const struct process *p, const struct cal
 void works_call(struct perfetto *w, struct process *p, struct thread *t, const struct call *c)
 {
 	struct process_devices *of = devices_of(w, p);
-	u64 track = of && draws(w, of) ? call_track(w, of, p, t) : 0;
+	u64 track = of && slice_counts(w, of) ? call_track(w, of, p, t) : 0;
+	bool moment = c->kind == CALL_MARK;
 	struct slice s;
 
 	if (!track)
 		return;
-	s = slice_begin(w, of, ns_of(w, c->begin), track, call_category[c->kind], c->name);
+	s = (moment ? slice_moment : slice_begin)(w, of, ns_of(w, c->begin), track, call_category[c->kind], c->name);
 	call_args(&s, p, c);
 	slice_open(&s);
+	if (moment)
+		return;
 	s = slice_end(w, of, ns_of(w, c->end), track);
 	slice_open(&s);
 }
@@ -186,6 +184,8 @@ static void work_args(struct slice *s, const struct work *w)
 		arg_number(of->stacks, s->e, done_mark[w->done], ARG_BOOL, 1);
 	if (w->bytes)
 		arg_number(of->stacks, s->e, "bytes", ARG_UINT, w->bytes);
+	if (w->flops > 0)
+		arg_real(of->stacks, s->e, "flops", w->flops);
 	if (is_full(of)) {
 		arg_number(of->stacks, s->e, "work", ARG_UINT, w->id);
 		sizes(s, w);
@@ -217,7 +217,7 @@ static u64 larger(u64 a, u64 b)
 void works_work(struct perfetto *w, struct process *p, const struct work *work)
 {
 	struct process_devices *of = devices_of(w, p);
-	struct queue_tracks *k = of && draws(w, of) ? queue_tracks(w, of, work->queue) : NULL;
+	struct queue_tracks *k = of && slice_counts(w, of) ? queue_tracks(w, of, work->queue) : NULL;
 	bool timed = work->done == DONE_TIMED;
 	struct work_lane *lane;
 	struct slice s;

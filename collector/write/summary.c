@@ -95,9 +95,15 @@ void summary_end(const struct process *p, char *text, size_t size)
 bool summary_has_devices(const struct session *s)
 {
 	for (u32 i = 0; i < s->processes; i++)
-		if (s->process[i]->devices)
-			return true;
+		for (u32 k = 0; k < s->process[i]->devices; k++)
+			if (!device_is_library(s->process[i]->device[k]) || device_counts(s->process[i]->device[k]))
+				return true;
 	return false;
+}
+
+double summary_gflops(double flops, u64 ns)
+{
+	return ns ? flops / (double)ns : 0;
 }
 
 struct summary_waits summary_waits(const struct session *s)

@@ -25,7 +25,8 @@ u64 summary_waited_ns(const struct session *s);
 u64 summary_peak_rss(const struct session *s);          /* largest of any process */
 
 /* Sums over all devices. */
-bool summary_has_devices(const struct session *s);
+bool summary_has_devices(const struct session *s);              /* a library is one if its memory is not the host's */
+double summary_gflops(double flops, u64 ns);                    /* 0 if it is not known */
 struct summary_waits { u64 calls, total_ns; };
 struct summary_waits summary_waits(const struct session *s);    /* the host blocked on devices */
 
@@ -37,5 +38,6 @@ void summary_end(const struct process *p, char *text, size_t size);
 struct json;
 void summary_json_holders(struct json *j, const struct session *s, struct symbols *y, const struct holder_list *list);
 void summary_json_devices(struct json *j, const struct session *s, struct symbols *y);
+void summary_json_probes(struct json *j, const struct session *s);       /* summary_json_probes.c */
 
 #endif

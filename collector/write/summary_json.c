@@ -146,7 +146,7 @@ static void peak(struct json *j, const struct session *s, struct symbols *y, con
 
 static void pools(struct json *j, const struct session *s, const struct pool_list *list)
 {
-	static const char *const kind[] = { "anonymous", "file", "shared", "device", "device, in the host's heap" };
+	static const char *const kind[] = { "anonymous", "file", "shared", "device", "device, in the host's heap", "library" };
 
 	json_open(j, "pools", '[');
 	for (u32 i = 0; i < list->count; i++) {
@@ -154,7 +154,7 @@ static void pools(struct json *j, const struct session *s, const struct pool_lis
 
 		json_open(j, NULL, '{');
 		json_string(j, "name", p->name);
-		json_string(j, "kind", p->kind >= 0 && p->kind <= POOL_DEVICE_VIEW ? kind[p->kind] : NULL);
+		json_string(j, "kind", p->kind >= 0 && p->kind <= POOL_LIBRARY ? kind[p->kind] : NULL);
 		json_number(j, "peak_bytes", p->peak);
 		json_count(j, "peak_time_ns", session_ns(s, p->peak_ticks));
 		json_count(j, "allocs", p->allocs);
@@ -223,6 +223,9 @@ static void losses(struct json *j, const struct losses *l)
 	json_count(j, "works_failed", l->failed);
 	json_count(j, "works_not_drawn", l->works);
 	json_count(j, "unknown_ids", l->unknown_ids);
+	json_count(j, "probe_values", l->probe_values);
+	json_count(j, "probe_calls", l->probe_calls);
+	json_count(j, "probe_frees", l->probe_frees);
 	json_close(j, '}');
 }
 
@@ -250,6 +253,7 @@ static void whole(struct json *j, const struct session *s, struct symbols *y)
 	peak(j, s, y, &s->total);
 	pools(j, s, &s->pools);
 	summary_json_devices(j, s, y);
+	summary_json_probes(j, s);
 	json_open(j, "processes", '[');
 	for (u32 i = 0; i < s->processes; i++)
 		process(j, s, s->process[i]);

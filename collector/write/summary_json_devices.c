@@ -13,7 +13,7 @@ static const char *const work_kind[WORK_KINDS] = {
 
 static const char *const call_kind[] = {
 	[CALL_OTHER] = "other", [CALL_ENQUEUE] = "enqueue", [CALL_SUBMIT] = "submit", [CALL_WAIT] = "wait", [CALL_BUILD] = "build",
-	[CALL_MEMORY] = "memory",
+	[CALL_MEMORY] = "memory", [CALL_SPAN] = "span", [CALL_COPY] = "copy", [CALL_MARK] = "mark",
 };
 
 static void each_device(struct json *j, const struct session *s, struct symbols *y,
@@ -89,7 +89,7 @@ static void device(struct json *j, const struct session *s, struct symbols *y, c
 	json_string(j, "title", d->title);
 	json_string(j, "label", d->label);
 	json_count(j, "pid", s->process[d->process]->pid);
-	json_string(j, "type", d->flags & DEVICE_CPU ? "cpu" : d->flags & DEVICE_GPU ? "gpu" : "other");
+	json_string(j, "type", d->flags & DEVICE_CPU ? "cpu" : d->flags & DEVICE_GPU ? "gpu" : device_is_library(d) ? "library" : "other");
 	json_bool(j, "host_memory", !device_counts(d));
 	memory(j, s, y, d);
 	json_count(j, "queues", d->queues);
@@ -121,6 +121,9 @@ static void work_sum(struct json *j, const struct session *s, const struct devic
 	json_count(j, "avg_ns", w->timed ? w->total_ns / w->timed : 0);
 	json_count(j, "min_ns", w->min_ns);
 	json_count(j, "max_ns", w->max_ns);
+	json_count(j, "observed", w->observed);
+	json_real(j, "flops", w->flops);
+	json_real(j, "gflops", summary_gflops(w->flops, w->flops_ns));
 	json_close(j, '}');
 }
 

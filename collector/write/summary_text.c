@@ -4,8 +4,9 @@
  *   command, duration, exit
  *   Peak       bytes, when, which part is malloc
  *   Held by    a table of owners; under each the way to its largest stack: summary_text_owners.c
- *   Pools      malloc, mmap, file mappings
+ *   Pools      malloc, mmap, file mappings, heaps of libraries
  *   Devices    if there are any: summary_text_devices.c
+ *   Probes     if there are any: summary_text_probes.c
  *   Processes  if there is more than one
  *   Totals     allocations, live at exit
  *   Missing    only what is not zero, with what to do
@@ -168,13 +169,13 @@ static void pool_row(struct text *t, const struct pool *p)
 	buf_char(&t->b, '\n');
 }
 
-/* The fixed ones in their order, then files and shared memory by size; devices have a table of their own. */
+/* The fixed ones in their order, then files, shared memory and heaps of libraries by size; devices have a table of their own. */
 static u32 pools_to_show(const struct pool_list *list, const struct pool **sorted)
 {
 	u32 count = 0;
 
 	for (u32 i = 0; i < list->count; i++)
-		if (list->at[i].kind < POOL_DEVICE)
+		if (list->at[i].kind < POOL_DEVICE || list->at[i].kind == POOL_LIBRARY)
 			sorted[count++] = &list->at[i];
 	if (count > POOL_FIXED)
 		qsort(sorted + POOL_FIXED, count - POOL_FIXED, sizeof *sorted, larger_pool_first);
@@ -287,6 +288,9 @@ static const struct loss {
 	LOSS(untimed, "pieces of device work have no times", "the device or its queue cannot take them"),
 	LOSS(failed, "pieces of device work failed", "the trace shows which"),
 	LOSS(works, "calls and pieces of device work are not drawn in the trace", "there are more than a viewer can show"),
+	LOSS(probe_values, "values of probed calls could not be read", "a pointer was not one, or the probe's row does not fit the library"),
+	LOSS(probe_calls, "probed calls never returned", "their thread or process ended inside of them, or left them by longjmp"),
+	LOSS(probe_frees, "blocks of a library's heap were freed that no probe saw being allocated", "they come from before, or a row is missing"),
 	LOSS(unknown_ids, "records named a device, queue, name or memory that nobody told of",
 	     "a forked child may use what its parent made"),
 };
@@ -322,7 +326,7 @@ static void notices(struct text *t)
 int summary_text(int fd, const struct session *s, struct symbols *y, bool colour)
 {
 	static void (*const sections[])(struct text *t) = {
-		head, peak, text_owners, pools, text_devices, processes, totals, text_waits, cost, losses, notices,
+		head, peak, text_owners, pools, text_devices, text_probes, processes, totals, text_waits, cost, losses, notices,
 	};
 	struct text t = { .s = s, .y = y, .colour = colour };
 

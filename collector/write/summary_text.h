@@ -32,4 +32,7 @@ void text_owners(struct text *t);
 void text_devices(struct text *t);
 void text_waits(struct text *t);
 
+/* summary_text_probes.c */
+void text_probes(struct text *t);
+
 #endif

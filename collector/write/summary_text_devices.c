@@ -24,7 +24,7 @@ static u64 works(const struct device *d)
 
 static void clock_note(struct text *t, const struct device *d)
 {
-	if (!d->done[DONE_TIMED])
+	if (!d->done[DONE_TIMED] || (device_is_library(d) && !d->match.samples))
 		return;
 	if (d->match.match == MATCH_NONE)
 		buf_text(&t->b, "  (its clock is not known to the host's)");
@@ -45,14 +45,30 @@ static void device_row(struct text *t, const struct device *d)
 	buf_char(&t->b, '\n');
 }
 
+/* A library that has no more than a heap stands among the pools. */
+static bool is_shown(const struct device *d)
+{
+	return !device_is_library(d) || device_counts(d) || works(d);
+}
+
+static u32 count_shown(const struct session *s)
+{
+	u32 count = 0;
+
+	for (u32 i = 0; i < s->processes; i++)
+		for (u32 k = 0; k < s->process[i]->devices; k++)
+			count += is_shown(s->process[i]->device[k]);
+	return count;
+}
+
 static void devices(struct text *t)
 {
 	u32 rows = 0;
 
 	text_table(t, "Devices", "peak", "          at      at exit       busy    kernels       work  name");
 	for (u32 i = 0; i < t->s->processes; i++)
-		for (u32 k = 0; k < t->s->process[i]->devices; k++, rows++)
-			if (rows < DEVICES_MAX)
+		for (u32 k = 0; k < t->s->process[i]->devices; k++)
+			if (is_shown(t->s->process[i]->device[k]) && rows++ < DEVICES_MAX)
 				device_row(t, t->s->process[i]->device[k]);
 	if (rows > DEVICES_MAX)
 		buf_print(&t->b, "                 ... and %u more\n", rows - DEVICES_MAX);
@@ -90,18 +106,24 @@ static u32 collect(const struct session *s, struct kernel_row *row)
 	return rows;
 }
 
-static void kernel_row(struct text *t, const struct kernel_row *r)
+static void kernel_row(struct text *t, const struct kernel_row *r, bool rates)
 {
 	const struct work_sum *k = r->sum;
 
 	buf_print(&t->b, "%*s %8s %10s %10s %10s %10s  ", FIRST_COLUMN, units_time(k->total_ns),
 		  units_percent(k->total_ns, r->device->busy_ns), units_count(k->calls), units_time(k->timed ? k->total_ns / k->timed : 0),
 		  units_time(k->min_ns), units_time(k->max_ns));
+	if (rates && k->flops > 0)
+		buf_print(&t->b, "%8.2f  ", summary_gflops(k->flops, k->flops_ns));
+	else if (rates)
+		buf_print(&t->b, "%8s  ", "");
 	text_safe(&t->b, k->name);
 	buf_text(&t->b, "  on ");
 	text_safe(&t->b, r->device->title);
 	if (k->timed < k->calls)
 		buf_print(&t->b, "  (%s without times)", units_count(k->calls - k->timed));
+	if (k->observed)
+		buf_print(&t->b, "  (%s as the host saw them)", k->observed == k->timed ? "times" : units_count(k->observed));
 	if (k->unfinished)
 		buf_print(&t->b, "  (%s unfinished)", units_count(k->unfinished));
 	buf_char(&t->b, '\n');
@@ -124,12 +146,16 @@ static void kernels(struct text *t)
 	u32 devices = count_devices(t->s, &all);
 	struct kernel_row *row = calloc((size_t)devices * KERNELS_MAX + 1, sizeof(*row));
 	u32 rows = row ? collect(t->s, row) : 0, shown = rows < KERNELS_MAX ? rows : KERNELS_MAX;
+	bool rates = false;
 
 	if (rows) {
 		qsort(row, rows, sizeof(*row), longest_first);
-		text_table(t, "Kernels", "total", "   % busy      calls    average   shortest    longest  name");
 		for (u32 i = 0; i < shown; i++)
-			kernel_row(t, &row[i]);
+			rates |= row[i].sum->flops > 0;
+		text_table(t, "Kernels", "total", rates ? "   % busy      calls    average   shortest    longest   GFLOP/s  name" :
+							  "   % busy      calls    average   shortest    longest  name");
+		for (u32 i = 0; i < shown; i++)
+			kernel_row(t, &row[i], rates);
 		if (all > shown)
 			buf_print(&t->b, "                 ... and %llu more\n", (unsigned long long)all - shown);
 		buf_char(&t->b, '\n');
@@ -139,7 +165,7 @@ static void kernels(struct text *t)
 
 void text_devices(struct text *t)
 {
-	if (!summary_has_devices(t->s))
+	if (!count_shown(t->s))
 		return;
 	devices(t);
 	kernels(t);

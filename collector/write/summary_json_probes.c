@@ -1,0 +1,53 @@
+/*
+ * summary_json_probes.c - probed calls for programs.
+ */
+#include "summary.h"
+#include "util/json.h"
+
+static double per_second(double amount, u64 ns)
+{
+	return ns ? amount * 1e9 / (double)ns : 0;
+}
+
+static void rates(struct json *j, const struct probe_sum *p)
+{
+	json_open(j, "rates", '[');
+	for (u32 i = 0; i < p->rates; i++) {
+		json_open(j, NULL, '{');
+		json_string(j, "unit", p->rate[i].unit);
+		json_real(j, "total", p->rate[i].total);
+		json_real(j, "per_s", per_second(p->rate[i].total, p->total_ns));
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void probe(struct json *j, const struct probe_sum *p)
+{
+	json_open(j, NULL, '{');
+	json_string(j, "name", p->name);
+	json_string(j, "function", p->function);
+	json_string(j, "role", p->role);
+	json_string(j, "preset", p->preset);
+	json_count(j, "calls", p->calls);
+	json_count(j, "failed", p->failed);
+	json_count(j, "unwound", p->unwound);
+	json_count(j, "total_ns", p->total_ns);
+	json_count(j, "avg_ns", p->calls ? p->total_ns / p->calls : 0);
+	json_count(j, "min_ns", p->min_ns);
+	json_count(j, "max_ns", p->max_ns);
+	json_count(j, "bytes", p->bytes);
+	json_real(j, "flops", p->flops);
+	json_real(j, "gflops", summary_gflops(p->flops, p->flops_ns));
+	rates(j, p);
+	json_close(j, '}');
+}
+
+void summary_json_probes(struct json *j, const struct session *s)
+{
+	json_open(j, "probes", '[');
+	for (u32 i = 0; i < s->probes; i++)
+		probe(j, &s->probe[i]);
+	json_close(j, ']');
+	json_count(j, "probe_calls_too_short", s->short_probes);
+}

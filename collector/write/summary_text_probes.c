@@ -1,0 +1,81 @@
+/*
+ * summary_text_probes.c - probed calls for people: the longest, by name.
+ */
+#include "summary_text.h"
+
+enum { PROBES_MAX = 10 };
+
+/* "  (blas, 93.1 GFLOP/s, 2 failed)" */
+struct notes {
+	struct text *t;
+	bool any;
+};
+
+static void begin_note(struct notes *n)
+{
+	buf_text(&n->t->b, n->any ? ", " : "  (");
+	n->any = true;
+}
+
+static void note_rate(struct notes *n, double amount, u64 ns, double per, const char *unit)
+{
+	if (!(amount > 0) || !ns)
+		return;
+	begin_note(n);
+	buf_print(&n->t->b, "%.3g ", amount * per / (double)ns);
+	text_safe(&n->t->b, unit);
+	buf_text(&n->t->b, "/s");
+}
+
+static void note_count(struct notes *n, u64 count, const char *what)
+{
+	if (!count)
+		return;
+	begin_note(n);
+	buf_print(&n->t->b, "%s %s", units_count(count), what);
+}
+
+static void notes(struct text *t, const struct probe_sum *p)
+{
+	struct notes n = { .t = t };
+
+	if (p->preset) {
+		begin_note(&n);
+		text_safe(&t->b, p->preset);
+	}
+	note_rate(&n, p->flops, p->flops_ns, 1, "GFLOP");
+	if (!strcmp(p->role, "copy"))
+		note_rate(&n, (double)p->bytes, p->total_ns, 1, "GB");
+	for (u32 i = 0; i < p->rates; i++)
+		note_rate(&n, p->rate[i].total, p->total_ns, 1e9, p->rate[i].unit);
+	note_count(&n, p->failed, "failed");
+	note_count(&n, p->unwound, "left by an exception");
+	if (n.any)
+		buf_char(&t->b, ')');
+}
+
+static void row(struct text *t, const struct probe_sum *p)
+{
+	buf_print(&t->b, "%*s %10s %10s %10s %10s %10s  ", FIRST_COLUMN, units_time(p->total_ns), units_count(p->calls),
+		  units_time(p->calls ? p->total_ns / p->calls : 0), units_time(p->min_ns), units_time(p->max_ns),
+		  p->bytes ? units_bytes((i64)p->bytes) : "");
+	text_safe(&t->b, p->name);
+	notes(t, p);
+	buf_char(&t->b, '\n');
+}
+
+void text_probes(struct text *t)
+{
+	const struct session *s = t->s;
+
+	if (!s->probes)
+		return;
+	text_table(t, "Probes", "total", "      calls    average   shortest    longest      bytes  name");
+	for (u32 i = 0; i < s->probes && i < PROBES_MAX; i++)
+		row(t, &s->probe[i]);
+	if (s->probes > PROBES_MAX)
+		buf_print(&t->b, "                 ... and %u more\n", s->probes - PROBES_MAX);
+	if (s->short_probes)
+		buf_print(&t->b, "                 ... and %s calls that were shorter than their rows' min=\n", units_count(s->short_probes));
+	buf_char(&t->b, '\n');
+}
