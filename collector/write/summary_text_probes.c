@@ -19,10 +19,15 @@ static void begin_note(struct notes *n)
 
 static void note_rate(struct notes *n, double amount, u64 ns, double per, const char *unit)
 {
-	if (!(amount > 0) || !ns)
+	double rate = ns ? amount * per / (double)ns : 0;
+
+	if (!(rate > 0))
 		return;
 	begin_note(n);
-	buf_print(&n->t->b, "%.3g ", amount * per / (double)ns);
+	if (rate < 1000)
+		buf_print(&n->t->b, "%.3g ", rate);
+	else
+		buf_print(&n->t->b, "%s ", units_count(rate));
 	text_safe(&n->t->b, unit);
 	buf_text(&n->t->b, "/s");
 }

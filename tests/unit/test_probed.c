@@ -1,0 +1,619 @@
+/*
+ * test_probed.c - probed calls by their roles, from records to the model, to a trace and to the summaries.
+ *
+ *   test_probed X.perfetto-trace       also leaves the trace there, and the summaries beside it (e2e tests look at them)
+ *
+ * Libraries: "blas", which computes on the calling thread; "card", with a queue, command buffers and memory of its own, so
+ * dispatch, submit and wait; "clock", which tells its device's times; "plain", which does all before it returns; "lib", with a
+ * heap, a counter, marks and a decoding loop.
+ */
+#include "../../collector/probe/probe.h"
+#include "../../collector/read/feed.h"
+#include "../../collector/util/array.h"
+#include "../../collector/write/writer.h"
+#include "gen.h"
+#include "tap.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { US = 1000, MS = 1000000, BORN = 2 * MS, PID = 60 };
+
+enum {
+	SGEMM = 1, MALLOC, FREE, REGISTER, PIPELINE, SET, LAUNCH, COMMIT, WAIT, WAIT_ALL, COPY,
+	CLOCK_RUN, CLOCK_WAIT, CLOCK_TIME, PLAIN_RUN, EVAL, LIB_ALLOC, LIB_RELEASE, DECODE, LEVEL, NOTE, MAYBE, ENTRY, SITES,
+};
+
+static const char rows[] =
+	"#preset blas\n"
+	"cblas_sgemm span name=\"sgemm {M}x{N}x{K}\" M=$arg4:s32 N=$arg5:s32 K=$arg6:s32 flops=2*M*N*K stack=8\n"
+	"#file card.probes\n"
+	"cardMalloc alloc heap=card size=$arg2 label=$arg3:string ptr=+0($arg1):ptr@ret ok=$retval:s32==0 own=1\n"
+	"cardFree free heap=card ptr=$arg1\n"
+	"cardRegister bind key=$arg2 name=$arg4:string\n"
+	"cardPipeline alias from=$arg2 key=$retval\n"
+	"cardSet set key=$arg1 val=$arg2 entry\n"
+	"cardLaunch dispatch name=name(cur($arg1)) gx=$arg2 gy=$arg3 queue=$arg4 depth=$arg5 lx=64\n"
+	"cardCommit submit queue=$arg1\n"
+	"cardWait wait queue=$arg1 ok=$retval:s32==0\n"
+	"cardWaitAll wait\n"
+	"cardCopy copy bytes=$arg3 dir=h2d\n"
+	"#file clock.probes\n"
+	"clockRun dispatch name=\"run\" batch=$arg1\n"
+	"clockWait wait batch=$arg1\n"
+	"clockTimes time of=$arg1 start=$farg1 end=$farg2\n"
+	"#file plain.probes\n"
+	"plainRun dispatch name=\"plain {n}\" n=$arg1 queue=$arg2\n"
+	"#file lib.probes\n"
+	"_ZN3lib4evalEii span\n"
+	"libAlloc alloc heap=lib ptr=$retval size=$arg1\n"
+	"libRelease free heap=lib ptr=$arg1 any=1\n"
+	"libDecode span rate_tokens=$arg1\n"
+	"libLevel counter name=\"level\" value=$arg1\n"
+	"libNote mark name=\"epoch {n}\" n=$arg1\n"
+	"libMaybe span when=$arg1>0\n"
+	"libEntry span entry\n";
+
+static const char *const symbols[SITES] = {
+	[SGEMM] = "cblas_sgemm", [MALLOC] = "cardMalloc", [FREE] = "cardFree", [REGISTER] = "cardRegister", [PIPELINE] = "cardPipeline",
+	[SET] = "cardSet", [LAUNCH] = "cardLaunch", [COMMIT] = "cardCommit", [WAIT] = "cardWait", [WAIT_ALL] = "cardWaitAll",
+	[COPY] = "cardCopy", [CLOCK_RUN] = "clockRun", [CLOCK_WAIT] = "clockWait", [CLOCK_TIME] = "clockTimes", [PLAIN_RUN] = "plainRun",
+	[EVAL] = "_ZN3lib4evalEii", [LIB_ALLOC] = "libAlloc", [LIB_RELEASE] = "libRelease", [DECODE] = "libDecode", [LEVEL] = "libLevel",
+	[NOTE] = "libNote", [MAYBE] = "libMaybe", [ENTRY] = "libEntry",
+};
+
+/* ---- what is heard ------------------------------------------------------------------------------ */
+
+struct heard_work {
+	char name[64], queue[32], device[32], args[64];
+	struct work w;
+};
+
+struct heard {
+	struct heard_work work[256];
+	u32 works, calls, of_kind[CALL_KINDS], failed, unwound, memories, memory_ends, points;
+	double level;
+	char last_args[256], span[64];
+	u64 flows;
+};
+
+static struct heard heard;
+static struct listener writer;
+
+/* With '|' between the arguments. */
+static void flat(char *to, size_t size, const struct arg_text *a)
+{
+	u32 i, n = a->length < size ? a->length : (u32)size - 1;
+
+	for (i = 0; i < n; i++)
+		to[i] = a->at[i] ? a->at[i] : '|';
+	to[n] = 0;
+}
+
+static void hear_work(void *to, struct process *p, const struct work *w)
+{
+	if (heard.works < 256) {
+		struct heard_work *h = &heard.work[heard.works];
+
+		h->w = *w;
+		snprintf(h->name, sizeof(h->name), "%s", w->name);
+		snprintf(h->queue, sizeof(h->queue), "%s", w->queue->name);
+		snprintf(h->device, sizeof(h->device), "%s", w->queue->device->title);
+		flat(h->args, sizeof(h->args), &w->args);
+	}
+	heard.works++;
+	if (writer.work)
+		writer.work(to, p, w);
+}
+
+static void hear_call(void *to, struct process *p, struct thread *t, const struct call *c)
+{
+	heard.calls++;
+	heard.of_kind[c->kind]++;
+	heard.failed += c->failed;
+	heard.unwound += c->unwound;
+	heard.flows += c->works;
+	if (c->kind == CALL_SPAN && !strncmp(c->name, "sgemm", 5))
+		flat(heard.last_args, sizeof(heard.last_args), &c->args);
+	if (c->kind == CALL_SPAN && !strncmp(c->name, "lib::", 5))
+		snprintf(heard.span, sizeof(heard.span), "%s", c->name);
+	if (writer.call)
+		writer.call(to, p, t, c);
+}
+
+static void hear_counter(void *to, struct process *p, const struct counter_point *c)
+{
+	heard.points++;
+	heard.level = c->value;
+	if (writer.counter)
+		writer.counter(to, p, c);
+}
+
+static void hear_memory(void *to, struct process *p, struct device_memory *m)
+{
+	heard.memories++;
+	if (writer.memory)
+		writer.memory(to, p, m);
+}
+
+static void hear_memory_end(void *to, struct process *p, struct device_memory *m)
+{
+	heard.memory_ends++;
+	if (writer.memory_end)
+		writer.memory_end(to, p, m);
+}
+
+static struct listener listener(struct listener to)
+{
+	struct listener l = to;
+
+	memset(&heard, 0, sizeof(heard));
+	writer = to;
+	l.work = hear_work;
+	l.call = hear_call;
+	l.counter = hear_counter;
+	l.memory = hear_memory;
+	l.memory_end = hear_memory_end;
+	return l;
+}
+
+static const struct heard_work *work_named(const char *name)
+{
+	for (u32 i = 0; i < heard.works && i < 256; i++)
+		if (!strcmp(heard.work[i].name, name))
+			return &heard.work[i];
+	return NULL;
+}
+
+/* ---- records ------------------------------------------------------------------------------------- */
+
+static struct feed feed;
+
+static void push(void *to, const union chunk *c)
+{
+	union chunk *copy = merge_chunk(feed.merge);
+
+	(void)to;
+	*copy = *c;
+	merge_push(feed.merge, copy);
+}
+
+/* Values as the library writes them. */
+struct values {
+	char at[512];
+	u32 used;
+};
+
+static void number(struct values *v, u64 n)
+{
+	memcpy(v->at + v->used, &n, 8);
+	v->used += 8;
+}
+
+static void real(struct values *v, double x)
+{
+	memcpy(v->at + v->used, &x, 8);
+	v->used += 8;
+}
+
+static void string(struct values *v, const char *text)
+{
+	u16 length = text ? (u16)strlen(text) : PROBE_STRING_BAD;
+
+	memcpy(v->at + v->used, &length, 2);
+	if (text)
+		memcpy(v->at + v->used + 2, text, length);
+	v->used += 2u + (text ? length : 0);
+}
+
+static void put(struct gen *g, u64 begin, u64 end, u64 word, u32 node, const struct values *v)
+{
+	struct rec_probe r = { .begin = begin, .site = word, .node = node };
+	u64 *body = gen_put(g, KIND_event | (u64)EVENT_probe << 3 | (u64)v->used << 11 | (end - g->last) << EVENT_DT_SHIFT,
+			    (u32)(sizeof(r) + v->used + 7) / 8);
+
+	memcpy(body, &r, sizeof(r));
+	memcpy((char *)body + sizeof(r), v->at, v->used);
+	g->last = end;
+}
+
+#define CALL(g, begin, end, site, ...) do { \
+	u64 call_values[] = { 0, ##__VA_ARGS__ }; \
+	struct values call_v = { .used = 0 }; \
+	for (u32 call_i = 1; call_i < sizeof(call_values) / 8; call_i++) \
+		number(&call_v, call_values[call_i]); \
+	put(g, begin, end, PROBE_WORD(site, 0, 0), 0, &call_v); \
+} while (0)
+
+static void own_rows(struct gen *own, u64 t)
+{
+	/* in two pieces, as a long source would be */
+	static char half[sizeof(rows) / 2 + 1], rest[sizeof(rows)];
+
+	memcpy(half, rows, sizeof(rows) / 2);
+	strcpy(rest, rows + sizeof(rows) / 2);
+	gen_event(own, t, EVENT_probe_rows, NULL, 0, half);
+	gen_event(own, t, EVENT_probe_rows, NULL, 0, rest);
+}
+
+static void begin(struct gen *own, struct gen *g)
+{
+	gen_init(own, 0, 0, 0, push, NULL);
+	gen_session(own, 1000, 4096);
+	own_rows(own, 1000);
+	gen_flush(own);
+	gen_init(g, PID, BORN, 0, push, NULL);
+	GEN_EVENT(g, BORN, hello, "/bin/infer", .pid = PID, .ppid = 1);
+	GEN_EVENT(g, BORN, thread, "main", .tid = PID);
+	gen_node(g, 0, 0x400010);
+	gen_node(g, 1, 0x400020);
+	for (u32 i = 1; i < SITES; i++)
+		GEN_EVENT(g, BORN, probe_site, symbols[i], .id = i, .row = i - 1, .real = 0x500000 + i * 16);
+}
+
+/* ---- one whole run -------------------------------------------------------------------------------- */
+
+enum { GEMMS = 4, DECODES = 5, LEVELS = 7 };
+
+static u64 blas(struct gen *g, u64 t)
+{
+	for (u32 i = 0; i < GEMMS; i++, t += 30 * US)           /* 2 * 100^3 in 20 us: 100 GFLOP/s */
+		CALL(g, t, t + 20 * US, SGEMM, 100, 100, 100);
+	CALL(g, t, t + 10 * US, SGEMM, 64, 32, 16);
+	return t + 20 * US;
+}
+
+static void allocate(struct gen *g, u64 t, u64 address, u64 size, const char *label, u64 error)
+{
+	struct values v = { .used = 0 };
+
+	number(&v, size);
+	string(&v, label);
+	number(&v, address);
+	number(&v, error);
+	put(g, t, t + 2 * US, PROBE_WORD(MALLOC, 0, 0), 2, &v);
+}
+
+/* Two of 1 MiB and 2 MiB live at once, the first one is freed; one fails; one free of what nobody allocated. */
+static u64 card_memory(struct gen *g, u64 t)
+{
+	allocate(g, t, 0x10000, 1 << 20, "weights", 0);
+	allocate(g, t + 5 * US, 0x20000, 2 << 20, "cache", 0);
+	allocate(g, t + 10 * US, 0, 4 << 20, "too much", 2);
+	CALL(g, t + 15 * US, t + 16 * US, FREE, 0x10000);
+	CALL(g, t + 17 * US, t + 18 * US, FREE, 0xbad000);
+	CALL(g, t + 19 * US, t + 20 * US, FREE, 0);
+	return t + 30 * US;
+}
+
+static void bind(struct gen *g, u64 t, u64 function, const char *name)
+{
+	struct values v = { .used = 0 };
+
+	number(&v, function);
+	string(&v, name);
+	put(g, t, t + US, PROBE_WORD(REGISTER, 0, 0), 0, &v);
+}
+
+/* Pipelines 0x71 "relu" and 0x72 "softmax"; encoder 0xe1. Queue 0xaa gets relu and softmax, queue 0xbb gets relu. */
+static u64 card_work(struct gen *g, u64 t)
+{
+	bind(g, t, 0xf1, "relu");
+	bind(g, t + 2 * US, 0xf2, "softmax");
+	CALL(g, t + 4 * US, t + 5 * US, PIPELINE, 0xf1, 0x71);
+	CALL(g, t + 6 * US, t + 7 * US, PIPELINE, 0xf2, 0x72);
+	CALL(g, t + 8 * US, t + 8 * US, SET, 0xe1, 0x71);
+	CALL(g, t + 10 * US, t + 12 * US, LAUNCH, 0xe1, 128, 2, 0xaa, 9);
+	CALL(g, t + 13 * US, t + 13 * US, SET, 0xe1, 0x72);
+	CALL(g, t + 14 * US, t + 16 * US, LAUNCH, 0xe1, 256, 0, 0xaa, 9);
+	CALL(g, t + 17 * US, t + 18 * US, COMMIT, 0xaa);
+	CALL(g, t + 19 * US, t + 20 * US, LAUNCH, 0xe1, 8, 8, 0xbb, 9);
+	CALL(g, t + 21 * US, t + 22 * US, COMMIT, 0xbb);
+	CALL(g, t + 23 * US, t + 50 * US, WAIT, 0xaa, 1);       /* fails: nothing is over */
+	CALL(g, t + 51 * US, t + 100 * US, WAIT, 0xaa, 0);
+	CALL(g, t + 110 * US, t + 150 * US, WAIT_ALL);
+	CALL(g, t + 160 * US, t + 170 * US, LAUNCH, 0xe1, 1, 1, 0xaa, 9);       /* never submitted */
+	CALL(g, t + 171 * US, t + 271 * US, COPY, 1000000);     /* 10 GB/s */
+	return t + 300 * US;
+}
+
+/* The device's clock is 500 s ahead: two command buffers that ran for 40 us and 60 us. */
+static u64 clock_work(struct gen *g, u64 t)
+{
+	for (u64 i = 0; i < 2; i++, t += 200 * US) {
+		struct values v = { .used = 0 };
+		double start = 500 + (double)(t + 20 * US) * 1e-9;
+
+		CALL(g, t, t + 5 * US, CLOCK_RUN, 0xc0 + i);
+		CALL(g, t + 6 * US, t + 150 * US, CLOCK_WAIT, 0xc0 + i);
+		number(&v, 0xc0 + i);
+		real(&v, start);
+		real(&v, start + (i ? 60e-6 : 40e-6));
+		put(g, t + 151 * US, t + 152 * US, PROBE_WORD(CLOCK_TIME, 0, 0), 0, &v);
+	}
+	return t;
+}
+
+static u64 lib(struct gen *g, u64 t)
+{
+	struct values bad = { .used = 0 };
+
+	CALL(g, t, t + 10 * US, EVAL);
+	put(g, t + 10 * US, t + 12 * US, PROBE_WORD(EVAL, PROBE_UNWOUND, 0), 0, &bad);
+	CALL(g, t + 20 * US, t + 21 * US, LIB_ALLOC, 5000, 0x9000);
+	CALL(g, t + 22 * US, t + 23 * US, LIB_ALLOC, 3000, 0xa000);
+	CALL(g, t + 24 * US, t + 25 * US, LIB_RELEASE, 0x9000);
+	CALL(g, t + 26 * US, t + 27 * US, LIB_RELEASE, 0xdead);                 /* an object, not memory */
+	CALL(g, t + 28 * US, t + 29 * US, LIB_ALLOC, 1000, 0x9000);             /* the address comes again ... */
+	CALL(g, t + 27 * US, t + 30 * US, LIB_RELEASE, 0x9000);                 /* ... before its release has returned */
+	t += 40 * US;
+	for (u32 i = 0; i < DECODES; i++, t += 2 * MS)
+		CALL(g, t, t + 1 * MS, DECODE, 8);
+	for (u32 i = 0; i < LEVELS; i++, t += US)
+		CALL(g, t, t, LEVEL, i * i);
+	CALL(g, t, t, NOTE, 3);
+	CALL(g, t + US, t + 2 * US, MAYBE, 0);
+	CALL(g, t + 3 * US, t + 4 * US, MAYBE, 1);
+	CALL(g, t + 5 * US, t + 5 * US, ENTRY);
+	number(&bad, 0);
+	put(g, t + 6 * US, t + 7 * US, PROBE_WORD(DECODE, 0, 1), 0, &bad);
+	CALL(g, t + 8 * US, t + 9 * US, PLAIN_RUN, 5, 0);
+	return t + 20 * US;
+}
+
+static void whole_run(struct gen *own, struct gen *g)
+{
+	u64 t = BORN + 10 * US;
+
+	begin(own, g);
+	gen_alloc(g, t, 0x1000, 1 << 20, 2);
+	t = blas(g, t + 10 * US);
+	t = card_memory(g, t);
+	t = card_work(g, t);
+	t = clock_work(g, t);
+	t = lib(g, t);
+	gen_flush(g);
+	GEN_EVENT(own, t, jit_name, "load_model", .pid = PID, .start = 0x400018, .size = 0x11);
+	GEN_EVENT(own, t, loss, "probe_calls", .pid = PID, .count = 3);
+	GEN_EVENT(own, t, loss, "probe_short", .pid = PID, .count = 11);
+	GEN_EVENT(own, t + MS, died, NULL, .pid = PID, .born = BORN, .how = DIED_EXITED);
+	gen_flush(own);
+}
+
+/* ---- checks --------------------------------------------------------------------------------------- */
+
+static const struct probe_sum *sum_named(const struct session *s, const char *name)
+{
+	for (u32 i = 0; i < s->probes; i++)
+		if (!strcmp(s->probe[i].name, name))
+			return &s->probe[i];
+	return NULL;
+}
+
+static const struct device *device_named(const struct session *s, const char *title)
+{
+	for (u32 i = 0; i < s->process[0]->devices; i++)
+		if (!strcmp(s->process[0]->device[i]->title, title))
+			return s->process[0]->device[i];
+	return NULL;
+}
+
+static const struct pool *pool_named(const struct session *s, const char *name)
+{
+	for (u32 i = 0; i < s->pools.count; i++)
+		if (!strcmp(s->pools.at[i].name, name))
+			return &s->pools.at[i];
+	return NULL;
+}
+
+static void check_spans(const struct session *s)
+{
+	const struct device *cpu = device_named(s, "CPU: blas");
+	const struct probe_sum *gemm = sum_named(s, "sgemm 100x100x100"), *small = sum_named(s, "sgemm 64x32x16");
+
+	ok(cpu && cpu->kernels == 2 && cpu->kernel[0].calls == GEMMS && cpu->kernel[0].flops == GEMMS * 2e6 &&
+	   cpu->kernel[0].total_ns == GEMMS * 20 * US, "spans with flops are kernels of the CPU");
+	ok(cpu && cpu->busy_ns == GEMMS * 20 * US + 10 * US && !cpu->queues, "busy while they ran, without queues");
+	ok(gemm && gemm->calls == GEMMS && gemm->flops == GEMMS * 2e6 && !strcmp(gemm->preset, "blas") && !strcmp(gemm->function, "cblas_sgemm"),
+	   "and summed up by name");
+	ok(small && small->calls == 1 && small->flops == 2. * 64 * 32 * 16, "names have the shape");
+	ok(!strcmp(heard.last_args, "M=64|N=32|K=16|flops=65536|gflops=6.554|function=cblas_sgemm|"), "arguments: %s", heard.last_args);
+	ok(!strcmp(heard.span, "lib::eval"), "a name without parameters: %s", heard.span);
+	ok(heard.unwound == 1 && sum_named(s, "lib::eval") && sum_named(s, "lib::eval")->unwound == 1 && sum_named(s, "lib::eval")->calls == 2,
+	   "a call that was left by an exception");
+	ok(sum_named(s, "libMaybe")->calls == 1, "when= decides what counts");
+	ok(sum_named(s, "libDecode")->rates == 1 && sum_named(s, "libDecode")->rate[0].total == 8 * DECODES && !strcmp(sum_named(s, "libDecode")->rate[0].unit, "tokens"),
+	   "rates are summed up");
+	ok(s->losses.probe_values == 1, "a value that could not be read is counted: %llu", (unsigned long long)s->losses.probe_values);
+	ok(heard.points == LEVELS && heard.level == (LEVELS - 1) * (LEVELS - 1), "counters");
+	ok(heard.of_kind[CALL_MARK] == 2, "marks, and a span that has no duration");
+	ok(s->losses.probe_calls == 3 && s->short_probes == 11, "what never returned and what was too short");
+}
+
+static void check_work(const struct session *s)
+{
+	const struct heard_work *relu = work_named("relu"), *softmax = work_named("softmax"), *run = work_named("run"), *plain = work_named("plain 5");
+	const struct device *card = device_named(s, "card"), *clock = device_named(s, "clock");
+	u64 t = relu ? relu->w.start_ns - 17 * US : 0, waits = 0;
+
+	ok(relu && relu->w.done == DONE_OBSERVED && relu->w.end_ns == t + 100 * US, "a kernel lasts from its submit to the end of its wait");
+	ok(relu && relu->w.x == 128 && relu->w.y == 2 && relu->w.z == 1 && (relu->w.local & 0x1fffff) == 64 && !strcmp(relu->args, "depth=9|"),
+	   "with its grid and arguments: %s", relu ? relu->args : "");
+	ok(softmax && softmax->w.start_ns == t + 17 * US && !strcmp(softmax->queue, "queue 0") && !strcmp(softmax->device, "card"), "names by handles");
+	ok(card && card->kernels == 2 && card->queues == 2 && card->done[DONE_OBSERVED] == 4 && card->done[DONE_NEVER] == 1, "another queue is another wait");
+	ok(s->losses.unfinished == 1, "what nobody submitted is unfinished");
+	ok(card && card->busy_ns == (150 - 17) * US + 100 * US, "busy %llu ns: overlap counts once", card ? (unsigned long long)card->busy_ns : 0);
+	ok(card && card->kind[WORK_WRITE].calls == 1 && card->kind[WORK_WRITE].bytes == 1000000, "copies are transfers");
+	ok(run && run->w.done == DONE_TIMED && clock->done[DONE_TIMED] == 2, "times of the device where they are told");
+	ok(run && clock->kernel[0].total_ns / 1000 == 100 && run->w.start_ns > run->w.call_begin_ns, "as the device saw them: %llu ns",
+	   run ? (unsigned long long)clock->kernel[0].total_ns : 0);
+	ok(plain && plain->w.end_ns - plain->w.start_ns == US && plain->w.done == DONE_OBSERVED, "a library that waits for nothing is through when it returns");
+	for (u32 i = 0; i < s->calls; i++)
+		waits += s->call[i].kind == CALL_WAIT ? s->call[i].total_ns : 0;
+	ok(waits == (27 + 49 + 40 + 144 + 144) * US, "the host waited %llu ns", (unsigned long long)waits);
+	ok(heard.failed == 2, "calls that failed");
+	ok(heard.flows == 2 * 3 + 1 + 2 + 1, "arrows from dispatch and submit: %llu", (unsigned long long)heard.flows);
+}
+
+static void check_memory(const struct session *s)
+{
+	const struct device *card = device_named(s, "card");
+	const struct pool *card_pool = pool_named(s, "card"), *lib_pool = pool_named(s, "lib");
+
+	ok(card_pool && card_pool->peak == 3 << 20 && card_pool->now == 2 << 20 && card_pool->allocs == 2 && card_pool->frees == 1, "memory of its own");
+	ok(card && device_counts(card) && s->process[0]->device_peak[card->index].count == 1 && s->process[0]->device_peak[card->index].at[0].bytes == 3 << 20,
+	   "who held its peak");
+	ok(s->total.peak == 1 << 20 && s->with_devices.peak == 4 << 20, "is not the host's");
+	ok(lib_pool && lib_pool->kind == POOL_LIBRARY && lib_pool->peak == 8000 && lib_pool->now == 4000 && lib_pool->allocs == 3, "a heap in the host's memory");
+	ok(s->losses.probe_frees == 1, "a free of what nobody allocated is counted, unless it may be of anything");
+	ok(heard.memories == 5 && heard.memory_ends == 5, "births and ends are told");
+}
+
+static void has(const char *text, const char *part)
+{
+	ok(strstr(text, part), "%s", part);
+}
+
+/* The summary, also left beside the trace. */
+static void summary(const char *path, const char *suffix, const struct session *s, struct symbols *y, const char *const *parts)
+{
+	static char text[1 << 18];
+	char name[4096];
+	int fd;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%.*s%s", (int)(strlen(path) - strlen(".perfetto-trace")), path, suffix);
+	fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	ok(!(strstr(suffix, "json") ? summary_json(fd, s, y) : summary_text(fd, s, y, false)), "%s is written", suffix);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	close(fd);
+	while (*parts)
+		has(text, *parts++);
+}
+
+static const char *const json_parts[] = {
+	"{\"name\": \"sgemm 100x100x100\", \"function\": \"cblas_sgemm\", \"role\": \"span\", \"preset\": \"blas\", \"calls\": 4, \"failed\": 0, "
+	"\"unwound\": 0, \"total_ns\": 80000, \"avg_ns\": 20000, \"min_ns\": 20000, \"max_ns\": 20000, \"bytes\": 0, \"flops\": 8000000",
+	"\"kernels\": [{\"name\": \"sgemm 100x100x100\", \"device\": \"CPU: blas\", \"pid\": 60, \"calls\": 4",
+	"\"type\": \"library\"", "\"name\": \"lib\", \"kind\": \"library\", \"peak_bytes\": 8000",
+	"\"rates\": [{\"unit\": \"tokens\", \"total\": 40",
+	"\"probe_values\": 1, \"probe_calls\": 3, \"probe_frees\": 1", "\"probe_calls_too_short\": 11", "\"peak_with_devices\": {\"bytes\": 4194304",
+	NULL,
+};
+
+static const char *const text_parts[] = {
+	"GFLOP/s  name\n", "  100.00  sgemm 100x100x100  on CPU: blas\n", "relu  on card  (times as the host saw them)\n", "cardCopy  (10 GB/s)",
+	"sgemm 100x100x100  (blas, 100 GFLOP/s)", "tokens/s)", "lib::eval  (1 left by an exception)", "3 probed calls never returned", NULL,
+};
+
+static void run(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct perfetto *w = perfetto_open(fd);
+	struct listener l = listener(perfetto_listener(w));
+	struct symbols *y = symbols_new(false);
+	struct gen own, g;
+
+	feed = feed_new(&l);
+	whole_run(&own, &g);
+	feed_end(&feed);
+	ok(!feed.session->losses.unknown_ids && !feed.session->losses.records && !feed.session->losses.texts, "nothing else is missing");
+	check_spans(feed.session);
+	check_work(feed.session);
+	check_memory(feed.session);
+	perfetto_finish(w, feed.session, y);
+	summary(path, ".summary.json", feed.session, y, json_parts);
+	summary(path, ".summary.txt", feed.session, y, text_parts);
+	symbols_free(y);
+	ok(!perfetto_close(w), "the trace is written");
+	feed_free(&feed);
+}
+
+/* ---- what should not be ------------------------------------------------------------------------------ */
+
+/* No rows, rows that cannot be read, numbers that nobody gave: all is shown by its symbol. */
+static void without_rows(const char *source)
+{
+	struct listener l = listener((struct listener) { 0 });
+	struct gen own, g;
+
+	feed = feed_new(&l);
+	gen_init(&own, 0, 0, 0, push, NULL);
+	gen_session(&own, 1000, 4096);
+	if (source)
+		gen_event(&own, 1000, EVENT_probe_rows, NULL, 0, source);
+	gen_flush(&own);
+	gen_init(&g, PID, BORN, 0, push, NULL);
+	GEN_EVENT(&g, BORN, hello, "/bin/infer", .pid = PID, .ppid = 1);
+	GEN_EVENT(&g, BORN, probe_site, "cblas_sgemm", .id = 1, .row = 4000);
+	CALL(&g, BORN + US, BORN + 2 * US, 1, 1, 2, 3);
+	CALL(&g, BORN + 3 * US, BORN + 4 * US, 2, 1, 2, 3);
+	CALL(&g, BORN + 5 * US, BORN + 6 * US, 0xffffffff, 1, 2, 3);
+	gen_flush(&g);
+	feed_end(&feed);
+	ok(heard.calls == 1 && feed.session->probes == 1 && !strcmp(feed.session->probe[0].name, "cblas_sgemm"), "a call without a row is a span");
+	ok(feed.session->losses.unknown_ids == 3, "and counted, like calls of what nobody probed: %llu", (unsigned long long)feed.session->losses.unknown_ids);
+	feed_free(&feed);
+}
+
+/* A record that does not fit its row, and a child that goes on with its parent's functions and names. */
+static void odd_records(void)
+{
+	struct listener l = listener((struct listener) { 0 });
+	struct gen own, g, child;
+
+	feed = feed_new(&l);
+	begin(&own, &g);
+	CALL(&g, BORN + US, BORN + 2 * US, SGEMM, 1, 2, 3, 4);
+	bind(&g, BORN + 3 * US, 0xf1, "relu");
+	CALL(&g, BORN + 5 * US, BORN + 6 * US, SET, 0xe1, 0xf1);
+	GEN_EVENT(&g, BORN + 10 * US, child, NULL, .pid = PID + 1, .how = CHILD_FORK, .followed = 1);
+	gen_flush(&g);
+	gen_init(&child, PID + 1, BORN + 11 * US, 0, push, NULL);
+	GEN_EVENT(&child, BORN + 11 * US, hello, "/bin/infer", .pid = PID + 1, .ppid = PID, .flags = HELLO_FORKED, .parent = BORN);
+	GEN_EVENT(&child, BORN + 11 * US, thread, "main", .tid = PID + 1);
+	CALL(&child, BORN + 12 * US, BORN + 13 * US, LAUNCH, 0xe1, 4, 4, 1, 1);
+	CALL(&child, BORN + 14 * US, BORN + 15 * US, COMMIT, 1);
+	CALL(&child, BORN + 16 * US, BORN + 17 * US, WAIT, 1, 0);
+	CALL(&child, BORN + 18 * US, BORN + 19 * US, FREE, 0x5000);     /* its parent's */
+	gen_flush(&child);
+	feed_end(&feed);
+	ok(feed.session->losses.records == 1, "a record that does not fit its row is left out and counted");
+	ok(work_named("relu") && feed.session->process[1]->devices == 1 && !feed.session->losses.probe_frees, "a child knows what its parent knew");
+	feed_free(&feed);
+}
+
+/* More work in flight than is kept, on more queues than are drawn. */
+static void never_waited_for(void)
+{
+	enum { MANY = 40000 };
+	struct listener l = listener((struct listener) { 0 });
+	const struct device *card;
+	struct gen own, g;
+	u64 t = BORN, all = 0;
+
+	feed = feed_new(&l);
+	begin(&own, &g);
+	for (u32 i = 0; i < MANY; i++, t += US)
+		CALL(&g, t, t + 1, LAUNCH, 0xe1, 1, 1, i % 100, 0);
+	gen_flush(&g);
+	feed_end(&feed);
+	card = device_named(feed.session, "card");
+	for (u32 i = 0; i < DONE_KINDS; i++)
+		all += card->done[i];
+	ok(all == MANY && heard.works == MANY, "all is told: %llu", (unsigned long long)all);
+	ok(card->queues == 32 && card->done[DONE_UNTIMED] && card->done[DONE_NEVER] && feed.session->losses.untimed + feed.session->losses.unfinished == MANY,
+	   "and said to be unfinished");
+	feed_free(&feed);
+}
+
+int main(int argc, char **argv)
+{
+	run(argc > 1 ? argv[1] : "test_probed.perfetto-trace");
+	without_rows(NULL);
+	without_rows("#file x.probes\ncblas_sgemm nonsense");
+	odd_records();
+	never_waited_for();
+	return done();
+}
