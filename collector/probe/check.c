@@ -131,6 +131,7 @@ static enum type walk_node(struct walk *w, u32 n, u32 *cost)
 	++*cost;
 	switch ((enum node_kind)node->kind) {
 	case NODE_NUMBER:
+	case NODE_LETTER:
 		return NUMBER;
 	case NODE_WORD:
 		return TEXT;

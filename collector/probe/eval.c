@@ -82,6 +82,7 @@ struct value {
 
 struct asked {
 	const struct probe_body *body;
+	char letter;
 	const struct probe_scope *scope;
 };
 
@@ -291,6 +292,8 @@ static struct value value_of(const struct asked *q, u32 number)
 		return n->real ? real(n->number) : whole(n->whole);
 	case NODE_FETCH:
 		return fetch_value(q, n);
+	case NODE_LETTER:
+		return whole(q->letter);
 	case NODE_WORD:
 		return text(n->word, strlen(n->word));
 	case NODE_KEY:
@@ -449,6 +452,8 @@ static bool put_node(struct out *o, const struct asked *q, u32 number)
 
 		if (part->kind == PART_PLAIN)
 			put(o, part->text, strlen(part->text));
+		else if (part->kind == PART_LETTER)
+			put(o, &q->letter, 1);
 		else if (part->kind != PART_KEY)
 			put_name(o, q->scope, part->kind);
 		else if (!put_node(o, q, q->body->key[part->key].node))
@@ -505,7 +510,7 @@ bool probe_key_is_text(const struct probe_rule *rule, u32 i)
 
 bool probe_number(const struct probe_rule *rule, const char *key, const struct probe_scope *scope, double *value, i64 *number)
 {
-	struct asked q = { rule->body, scope };
+	struct asked q = { rule->body, rule->letter, scope };
 	u32 k = find(rule, key);
 	struct value v = k == NONE ? unknown : value_of(&q, rule->body->key[k].node);
 
@@ -520,7 +525,7 @@ bool probe_number(const struct probe_rule *rule, const char *key, const struct p
 
 bool probe_text(const struct probe_rule *rule, const char *key, const struct probe_scope *scope, char *to, size_t size)
 {
-	struct asked q = { rule->body, scope };
+	struct asked q = { rule->body, rule->letter, scope };
 	struct out o = { to, 0, size };
 	u32 k = find(rule, key);
 

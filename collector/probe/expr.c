@@ -334,7 +334,10 @@ static bool add_part(struct parser *p, struct part part)
 
 static const char *const part_name[] = {
 	[PART_SYMBOL] = "symbol", [PART_DEMANGLED] = "demangled", [PART_FUNCTION] = "function", [PART_SCOPE] = "scope", [PART_BASE] = "base",
+	[PART_LETTER] = "letter",
 };
+
+#define NO_LETTER "expected [...] in each symbol of this row: 'letter' is the one that stands for it"
 
 /* {word}: known words or a key, which check_row() looks for */
 static bool brace_part(struct parser *p)
@@ -344,12 +347,14 @@ static bool brace_part(struct parser *p)
 	struct part part = { .kind = PART_KEY, .at = start };
 
 	if (!length || parse_peek(p, length) != '}') {
-		fail(p, p->at, "a key or symbol, demangled, function, scope, base, then '}'");
+		fail(p, p->at, "a key or symbol, demangled, function, scope, base, letter, then '}'");
 		return false;
 	}
-	for (u8 i = PART_SYMBOL; i <= PART_BASE; i++)
+	for (u8 i = PART_SYMBOL; i <= PART_LETTER; i++)
 		if (is_word(p, length, part_name[i]))
 			part.kind = i;
+	if (part.kind == PART_LETTER && !p->lettered)
+		return parse_fail(p, start, NO_LETTER);
 	part.text = parse_kept(p, p->at, length);
 	p->at += length + 1;
 	return add_part(p, part);
@@ -510,6 +515,13 @@ static u32 word_node(struct parser *p)
 				return call_node(p, &calls[i]);
 		return fail(p, p->at, "one of the functions name sym cur min max");
 	}
+	if (is_word(p, length, "letter")) {
+		n.kind = NODE_LETTER;
+		p->at += length;
+		if (!p->lettered)
+			parse_fail(p, n.at, NO_LETTER);
+		return p->lettered ? add_node(p, n) : NONE;
+	}
 	n.word = parse_kept(p, p->at, length);
 	p->at += length;
 	if (!skip_char(p, '['))
@@ -546,6 +558,17 @@ static u32 bracket_node(struct parser *p)
 	return n;
 }
 
+/* 'L' is the number of that character. */
+static u32 character_node(struct parser *p)
+{
+	struct node n = { .kind = NODE_NUMBER, .whole = parse_peek(p, 1), .number = parse_peek(p, 1), .at = p->at };
+
+	if (!isprint((unsigned char)parse_peek(p, 1)) || parse_peek(p, 2) != '\'')
+		return fail(p, p->at, "a character between two '");
+	p->at += 3;
+	return add_node(p, n);
+}
+
 static u32 operand(struct parser *p)
 {
 	char c = parse_peek(p, 0);
@@ -560,6 +583,8 @@ static u32 operand(struct parser *p)
 		return unary_node(p, NODE_NOT);
 	if (isdigit((unsigned char)c))
 		return number_node(p);
+	if (c == '\'')
+		return character_node(p);
 	if (parse_word(p))
 		return word_node(p);
 	return fail(p, p->at, "a value");

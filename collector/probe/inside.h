@@ -15,12 +15,13 @@ enum {
 	PARTS_MAX = 64,                 /* pieces of its texts */
 	SLOTS_MAX = 64,
 	SLOT_INDEX_MAX = 4096,
+	LETTERS_MAX = 8,                /* between [ and ] */
 	DEPTH_MAX = 24,                 /* brackets in brackets */
 	COST_MAX = 2000,                /* steps to work out one key */
 	PREFIX_MIN = 2,                 /* characters before the first wildcard: a row that matches everything is a mistake */
 };
 
-enum node_kind { NODE_NUMBER, NODE_FETCH, NODE_TEXT, NODE_WORD, NODE_KEY, NODE_INDEX, NODE_NOT, NODE_MINUS, NODE_BINARY, NODE_CALL };
+enum node_kind { NODE_NUMBER, NODE_FETCH, NODE_TEXT, NODE_WORD, NODE_LETTER, NODE_KEY, NODE_INDEX, NODE_NOT, NODE_MINUS, NODE_BINARY, NODE_CALL };
 enum operator { OP_OR, OP_AND, OP_BITAND, OP_EQ, OP_NE, OP_LE, OP_GE, OP_SHL, OP_SHR, OP_LT, OP_GT, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD };
 enum function { CALL_NAME, CALL_SYM, CALL_CUR, CALL_MIN, CALL_MAX };
 
@@ -38,7 +39,7 @@ struct node {
 };
 
 /* Pieces of "sgemm {M}x{N}": plain text, or one of what can stand in braces. */
-enum part_kind { PART_PLAIN, PART_KEY, PART_SYMBOL, PART_DEMANGLED, PART_FUNCTION, PART_SCOPE, PART_BASE };
+enum part_kind { PART_PLAIN, PART_KEY, PART_SYMBOL, PART_DEMANGLED, PART_FUNCTION, PART_SCOPE, PART_BASE, PART_LETTER };
 
 struct part {
 	u8 kind;
@@ -106,6 +107,7 @@ struct parser {
 	const char *text, *end, *at;
 	struct probe_body *body;        /* of the row */
 	int depth;
+	bool lettered;                  /* all its symbols have a [...] */
 	struct probe_error *error;
 	bool failed;
 };

@@ -15,6 +15,8 @@ const char *const probe_role_name[PROBE_ROLES] = {
 	[ROLE_ALIAS] = "alias", [ROLE_SET] = "set", [ROLE_TIME] = "time", [ROLE_TABLE] = "table",
 };
 
+enum { SYMBOL_MAX = 1000 };
+
 #define ROLES "span, dispatch, submit, wait, copy, alloc, free, counter, mark, bind, alias, set, time or table"
 #define FLAGS "entry, data, trust, callstack or sret"
 
@@ -313,7 +315,7 @@ static bool take_items(struct parser *p)
 
 static bool is_symbol(char c)
 {
-	return isalnum((unsigned char)c) || (c && strchr("_.$*?@", c));
+	return isalnum((unsigned char)c) || (c && strchr("_.$*?@[]", c));
 }
 
 struct symbols {
@@ -332,7 +334,15 @@ static bool check_symbol(struct parser *p, const char *at, size_t length)
 		return parse_fail(p, at, "expected a symbol, not %s", parse_quote(p, at, there));
 	if (prefix < length && prefix < PREFIX_MIN)
 		return parse_fail(p, at, "expected at least %d characters before the first '*' or '?'", PREFIX_MIN);
-	return length <= 1000 || parse_fail(p, at, "expected a symbol of at most 1000 characters");
+	const char *open = memchr(at, '[', length), *close = memchr(at, ']', length);
+
+	p->lettered &= open != NULL;
+	for (const char *c = open ? open + 1 : at; open && close && c < close; c++)
+		close = isalnum((unsigned char)*c) ? close : NULL;
+	if ((open || close) && (!open || !close || close - open < 2 || close - open > LETTERS_MAX + 1 ||
+				memchr(open + 1, '[', (size_t)(at + length - open - 1)) || memchr(close + 1, ']', (size_t)(at + length - close - 1))))
+		return parse_fail(p, at, "expected at most one [...] in a symbol, with 1 to %d letters in it", LETTERS_MAX);
+	return length <= SYMBOL_MAX || parse_fail(p, at, "expected a symbol of at most %d characters", SYMBOL_MAX);
 }
 
 /* a|b|c: checked, not yet taken */
@@ -341,6 +351,7 @@ static bool take_symbols(struct parser *p, struct symbols *s)
 	char there[40];
 
 	s->at = p->at;
+	p->lettered = true;
 	for (;;) {
 		const char *start = p->at;
 
@@ -406,6 +417,27 @@ static bool add_rule(struct parser *p, struct probe_rule rule, const char *at)
 	return true;
 }
 
+/* "cblas_[sd]gemm": a row for each letter */
+static bool add_letters(struct parser *p, struct probe_rule rule, const char *at, size_t length)
+{
+	const char *open = memchr(at, '[', length), *close = memchr(at, ']', length);
+	char symbol[SYMBOL_MAX + 1];
+
+	if (!open) {
+		rule.symbol = parse_kept(p, at, length);
+		return add_rule(p, rule, at);
+	}
+	for (const char *letter = open + 1; letter < close; letter++) {
+		int n = snprintf(symbol, sizeof(symbol), "%.*s%c%.*s", (int)(open - at), at, *letter, (int)(at + length - close - 1), close + 1);
+
+		rule.letter = *letter;
+		rule.symbol = parse_kept(p, symbol, (size_t)n);
+		if (!add_rule(p, rule, at))
+			return false;
+	}
+	return true;
+}
+
 static bool add_rules(struct parser *p, const struct symbols *s, enum probe_role role)
 {
 	struct probe_body *b = p->body;
@@ -420,8 +452,7 @@ static bool add_rules(struct parser *p, const struct symbols *s, enum probe_role
 		const char *bar = memchr(at, '|', (size_t)(end - at));
 		size_t length = (size_t)((bar ? bar : end) - at);
 
-		rule.symbol = parse_kept(p, at, length);
-		if (!add_rule(p, rule, at))
+		if (!add_letters(p, rule, at, length))
 			return false;
 		at += length + 1;
 	}

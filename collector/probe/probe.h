@@ -48,7 +48,8 @@ enum {
 
 struct probe_rule {
 	enum probe_role role;
-	const char *symbol;             /* name or glob; of "a|b" the one of this row */
+	const char *symbol;             /* name or glob; of "a|b" and "[cd]e" the one of this row */
+	char letter;                    /* the one that "[cd]" stands for here; 0: none */
 	const char *file;               /* as the user named it; of a preset "blas.probes" */
 	u32 line;
 	const char *preset;             /* NULL: from a user's file */
