@@ -203,7 +203,8 @@ static const struct {
 	{ "hard_stacks", offsetof(struct session, hard_stacks) },
 	{ "stack_misses", offsetof(struct session, stack_misses) },
 	{ "waited_ticks", offsetof(struct session, waited_ticks) },
-	{ "probe_calls", offsetof(struct session, losses.probe_calls) },
+	{ "probe_enters", offsetof(struct session, probe_enters) },
+	{ "probe_exits", offsetof(struct session, probe_exits) },
 	{ "probe_short", offsetof(struct session, short_probes) },
 };
 

@@ -63,6 +63,8 @@ static void add_up(struct model *m)
 		m->s.live_blocks += (u64)p->pools.at[POOL_MALLOC].blocks;
 		m->s.losses.unknown_frees += p->unknown_frees;
 	}
+	if (m->s.probe_enters > m->s.probe_exits)
+		m->s.losses.probe_calls = m->s.probe_enters - m->s.probe_exits;
 }
 
 static void join(struct holder_list *to, u32 *room, const struct holder_list *part)

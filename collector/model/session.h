@@ -207,7 +207,8 @@ struct session {
 	u32 calls;
 	struct probe_sum *probe;        /* longest first; filled by session_end() */
 	u32 probes;
-	u64 short_probes;               /* calls that their rows' min= left out */
+	u64 probe_enters, probe_exits;  /* calls that began and that came to an end */
+	u64 short_probes;               /* of these, left out by their rows' min= */
 	struct span *span;              /* in order of birth, filled by session_end() */
 	u32 spans;
 	u64 large;                      /* the smallest size drawn, after any thinning */

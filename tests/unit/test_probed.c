@@ -374,7 +374,8 @@ static void whole_run(struct gen *own, struct gen *g)
 	t = lib(g, t);
 	gen_flush(g);
 	GEN_EVENT(own, t, jit_name, "load_model", .pid = PID, .start = 0x400018, .size = 0x11);
-	GEN_EVENT(own, t, loss, "probe_calls", .pid = PID, .count = 3);
+	GEN_EVENT(own, t, loss, "probe_enters", .pid = PID, .count = 103);
+	GEN_EVENT(own, t, loss, "probe_exits", .pid = PID, .count = 100);
 	GEN_EVENT(own, t, loss, "probe_short", .pid = PID, .count = 11);
 	GEN_EVENT(own, t + MS, died, NULL, .pid = PID, .born = BORN, .how = DIED_EXITED);
 	gen_flush(own);
