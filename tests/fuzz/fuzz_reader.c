@@ -44,6 +44,7 @@ const struct frame *symbols_owner(struct symbols *y, const struct process *p, u3
 	return f.at;
 }
 
+char *symbols_demangled(const char *linkage, bool parameters) { (void)linkage, (void)parameters; return NULL; }
 u64 symbols_unnamed(const struct symbols *y) { (void)y; return 0; }
 u64 symbols_unlined(const struct symbols *y) { (void)y; return 0; }
 
@@ -97,7 +98,7 @@ static u64 walk_text(const struct arg_text *t)
 static void look_at_call(void *to, struct process *p, struct thread *t, const struct call *c)
 {
 	looked += strlen(c->name) + walk_text(&c->args) + (t ? t->tid : 0) + (c->node ? p->node[c->node].pc : 0) + (c->begin <= c->end);
-	if (c->begin > c->end || c->kind > CALL_MEMORY)
+	if (c->begin > c->end || c->kind >= CALL_KINDS)
 		abort();
 	writer.call(to, p, t, c);
 }
@@ -108,6 +109,12 @@ static void look_at_work(void *to, struct process *p, const struct work *w)
 	if (w->start_ns > w->end_ns || w->end_ns >> 63 || w->kind >= WORK_KINDS || w->done >= DONE_KINDS)
 		abort();
 	writer.work(to, p, w);
+}
+
+static void look_at_counter(void *to, struct process *p, const struct counter_point *c)
+{
+	looked += strlen(c->name) + (c->unit ? strlen(c->unit) : 0) + (c->value > 0);
+	writer.counter(to, p, c);
 }
 
 static void walk_memory(const struct process *p, const struct device_memory *m)
@@ -179,6 +186,8 @@ static u64 walk(const struct session *s)
 		sum += s->process[s->with_devices.at_peak.at[i].process]->pools.at[s->with_devices.at_peak.at[i].pool].name[0];
 	for (i = 0; i < s->calls; i++)
 		sum += strlen(s->call[i].name) + s->call[i].total_ns;
+	for (i = 0; i < s->probes; i++)
+		sum += strlen(s->probe[i].name) + strlen(s->probe[i].function) + s->probe[i].total_ns + s->probe[i].rates;
 	for (i = 0; i < s->spans; i++)
 		sum += s->process[s->span[i].process]->pid;
 	return sum;
@@ -204,6 +213,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	l.call = look_at_call;
 	l.work = look_at_work;
+	l.counter = look_at_counter;
 	l.memory = look_at_memory;
 	l.memory_end = look_at_end;
 	l.device_point = look_at_point;
@@ -224,6 +234,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 #ifdef FUZZ_ALONE
 #include "../unit/gen.h"
+#include <mlprof/probes.h>
 
 static FILE *out;
 
@@ -269,7 +280,7 @@ static void seed_of_event(u32 type)
 	gen_leave(&g, 1040, 0x2000);
 	gen_enter(&g, 1050, 0x3000, 64, 1);
 	flush_when_long(&g);
-	gen_event(type >= EVENT_session && type < EVENT_name ? &own : &g, 1060, type, body, shape_of[type].fields * 8, shape_of[type].text ? "ab" : NULL);
+	gen_event((type >= EVENT_session && type < EVENT_name) || type == EVENT_probe_rows ? &own : &g, 1060, type, body, shape_of[type].fields * 8, shape_of[type].text ? "ab" : NULL);
 	gen_flush(&g);
 	GEN_EVENT(&own, 1070, died, NULL, .pid = 5, .born = 1000);
 	gen_flush(&own);
@@ -330,6 +341,84 @@ static void seed_of_devices(u64 clock)
 	gen_flush(&own);
 }
 
+static const char probe_rows[] =
+	"#preset p\n"
+	"a span name=\"{b} {s}\" b=$arg1 s=$arg2:string flops=2*b bytes=b ok=$retval==0 rate_t=b\n"
+	"b dispatch name=name(cur($arg1)) queue=$arg2 batch=$arg3 gx=$arg4 wait=$arg5\n"
+	"c submit queue=$arg1\n"
+	"d wait batch=$arg1\n"
+	"e copy bytes=$arg1 dir=$arg2 queue=$arg3\n"
+	"f alloc heap=h ptr=$arg1 size=$arg2 label=$arg3:string own=1\n"
+	"g free heap=h ptr=$arg1 any=$arg2\n"
+	"h counter value=$arg1\n"
+	"i bind key=$arg1 name=$arg2:string\n"
+	"j alias key=$arg1 from=$arg2\n"
+	"k set key=$arg1 val=$arg2 entry\n"
+	"l time of=$arg1 start=$farg1 end=$farg2\n"
+	"m mark name=\"{sym}\" sym=sym($arg1) when=$arg1\n"
+	"n span kernel=1 entry a=+0($arg1):s64[4]\n";
+
+enum { PROBE_ROWS = 14 };
+
+static void put_probe(struct gen *g, u64 t, u32 site)
+{
+	/* numbers 1 to 5; the values of rows with a text are 1 and "ab" */
+	static const char numbers[] = "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0\5\0\0\0\0\0\0";
+	static const char with_text[] = "\1\0\0\0\0\0\0\0\2\0ab\0\0\0\0\0\0\0";
+	static const struct { const char *at; u8 bytes; } values[PROBE_ROWS + 1] = {
+		{ 0 }, { with_text, 20 }, { numbers, 40 }, { numbers, 8 }, { numbers, 8 }, { numbers, 24 }, { numbers, 16 }, { numbers, 16 }, { numbers, 8 },
+		{ with_text, 12 }, { numbers, 16 }, { numbers, 16 }, { numbers, 24 }, { numbers, 8 }, { numbers, 32 },
+	};
+	struct rec_probe r = { .begin = t, .site = PROBE_WORD(site, site == 13, site == 14), .node = 1 };
+	u32 len = values[site].bytes;
+	u64 *body = gen_put(g, KIND_event | (u64)EVENT_probe << 3 | (u64)len << 11 | (t + 2 - g->last) << EVENT_DT_SHIFT, (u32)(sizeof(r) + len + 7) / 8);
+
+	memcpy(body, &r, sizeof(r));
+	memcpy((char *)body + sizeof(r), values[site].at, len);
+	g->last = t + 2;
+	gen_flush(g);
+}
+
+/* Every role twice, with handles, work and blocks that fit each other. */
+static void seed_of_probes(void)
+{
+	struct gen own, g;
+	u64 t = 1100;
+	u32 i;
+
+	gen_init(&own, 0, 0, 0, write_short, NULL);
+	gen_session(&own, 1000, 4096);
+	gen_event(&own, 1000, EVENT_probe_rows, NULL, 0, probe_rows);
+	gen_flush(&own);
+	gen_init(&g, 5, 1000, 0, write_short, NULL);
+	GEN_EVENT(&g, 1000, hello, "/x", .pid = 5);
+	gen_node(&g, 0, 0x400000);
+	for (i = 1; i <= PROBE_ROWS; i++) {
+		GEN_EVENT(&g, 1010, probe_site, "ab", .id = i, .row = i - 1);
+		flush_when_long(&g);
+	}
+	gen_flush(&g);
+	for (i = 0; i < 2 * PROBE_ROWS; i++, t += 5)
+		put_probe(&g, t, i % PROBE_ROWS + 1);
+	gen_init(&g, 6, 1300, 0, write_short, NULL);
+	GEN_EVENT(&g, 1300, hello, "/x", .pid = 6, .ppid = 5, .flags = HELLO_FORKED, .parent = 1000);
+	put_probe(&g, 1310, 2);
+	GEN_EVENT(&own, 1400, died, NULL, .pid = 5, .born = 1000);
+	gen_flush(&own);
+}
+
+static int write_probe_seed(const char *dir)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/probes", dir);
+	out = fopen(path, "w");
+	if (!out)
+		return 1;
+	seed_of_probes();
+	return fclose(out);
+}
+
 static int write_device_seeds(const char *dir)
 {
 	char path[4096];
@@ -361,7 +450,7 @@ static int write_seeds(const char *dir)
 		seed_of_event(type);
 		fclose(out);
 	}
-	return write_device_seeds(dir);
+	return write_device_seeds(dir) | write_probe_seed(dir);
 }
 
 static void write_word(const char *name, u64 word)
