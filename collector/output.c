@@ -129,6 +129,11 @@ static bool usable_name(const char *option, const char *name)
 	return false;
 }
 
+static const char *function_at(void *functions, const struct module *m, u64 address)
+{
+	return symbols_function(functions, m, address);
+}
+
 static bool begin_trace(struct output *o)
 {
 	int fd = create(&o->trace);
@@ -143,6 +148,9 @@ static bool begin_trace(struct output *o)
 		return false;
 	}
 	o->listener = perfetto_listener(o->writer);
+	o->functions = symbols_new(false);
+	o->listener.functions = o->functions;
+	o->listener.function = o->functions ? function_at : NULL;
 	return true;
 }
 
@@ -182,6 +190,8 @@ void output_discard(struct output *o)
 	if (o->writer)
 		perfetto_close(o->writer);
 	o->writer = NULL;
+	symbols_free(o->functions);
+	o->functions = NULL;
 	file_discard(&o->trace);
 	file_discard(&o->raw);
 }

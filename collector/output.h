@@ -23,6 +23,7 @@ struct output {
 	bool in_place;          /* the trace goes to a device: no renaming, no files beside it */
 	struct perfetto *writer;
 	struct listener listener;
+	struct symbols *functions;      /* names that are wanted while the program runs */
 	u64 flushed_ms, pause_ms;       /* when the trace last reached its file, and until when it next does */
 };
 

@@ -115,15 +115,22 @@ void probed_set(struct probed *c)
 	set_value(c, key.value, hash_of(what), value.value);
 }
 
-void handles_release(struct probes *all)
+void handle_names_release(struct handle_name **names)
 {
-	struct handle_name *n, *next_name;
-	struct handle_value *v, *next_value;
+	struct handle_name *n, *next;
 
-	HASH_ITER(hh, all->names, n, next_name) {
-		HASH_DEL(all->names, n);
+	HASH_ITER(hh, *names, n, next) {
+		HASH_DELETE(hh, *names, n);
 		free(n);
 	}
+}
+
+void handles_release(struct probes *all)
+{
+	struct handle_value *v, *next_value;
+
+	handle_names_release(&all->names);
+	handle_names_release(&all->symbols);
 	HASH_ITER(hh, all->values, v, next_value) {
 		HASH_DEL(all->values, v);
 		free(v);

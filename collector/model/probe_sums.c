@@ -1,7 +1,7 @@
 /*
  * probe_sums.c - probed calls summed up by name, over all processes.
  *
- * A key `rate_UNIT=EXPR` of a row gives amounts whose sum over the time of the calls is shown as UNIT/s.
+ * A key `rate_UNIT=EXPR` of a row gives amounts whose sum over the time of the calls is shown as UNIT/s; so does `tokens`.
  */
 #include "inside.h"
 #include <math.h>
@@ -37,6 +37,11 @@ static struct probe_sum_index *index_of(struct probed *c)
 	return i || !named ? i : find_or_new(c, c->site->function);
 }
 
+const char *probe_rate_unit(const char *key)
+{
+	return !strncmp(key, "rate_", 5) ? key + 5 : !strcmp(key, "tokens") ? key : NULL;
+}
+
 static void add_rate(struct probe_sum *s, const char *unit, double amount)
 {
 	u32 i = 0;
@@ -56,10 +61,10 @@ static void add_rates(struct probed *c, struct probe_sum *s)
 	u32 i;
 
 	for (i = 0; i < probe_keys(c->rule); i++) {
-		const char *key = probe_key(c->rule, i);
+		const char *key = probe_key(c->rule, i), *unit = probe_rate_unit(key);
 
-		if (!strncmp(key, "rate_", 5) && probe_number(c->rule, key, &c->scope, &amount, NULL))
-			add_rate(s, key + 5, amount);
+		if (unit && probe_number(c->rule, key, &c->scope, &amount, NULL))
+			add_rate(s, unit, amount);
 	}
 }
 

@@ -5,7 +5,7 @@
  *      `---- encoded ---|==== running ====|             over to the end of the call that waited for it, and is marked as observed
  *
  * Where a library has no submit, work runs from its dispatch on; where it has no wait, to the end of the call that handed it
- * over. A call covers the work whose queue and batch (what is submitted as a whole: a command buffer) are those that the call
+ * over. A call covers the work whose queue and `of` (what is submitted as a whole: a command buffer) are those that the call
  * names, or all of the library where it names none. A row that dispatches, copies or submits says `wait=1` if it blocks as well.
  * Where a row of role `time` tells the device's own times, work that is over waits a little for them.
  */
@@ -117,17 +117,17 @@ static bool agree(struct handle a, struct handle b)
 
 /* Which of the library's work a call speaks of. */
 struct covered {
-	struct handle queue, batch;
+	struct handle queue, of;
 };
 
 static struct covered covered_by(const struct probed *c)
 {
-	return (struct covered) { probed_handle(c, "queue"), probed_handle(c, "batch") };
+	return (struct covered) { probed_handle(c, "queue"), probed_handle(c, "of") };
 }
 
 static bool covers(const struct covered *by, const struct flight *f)
 {
-	return agree(by->queue, f->queue) && agree(by->batch, f->batch);
+	return agree(by->queue, f->queue) && agree(by->of, f->of);
 }
 
 /* Lands what `is_over` says; the others stay in order. */
@@ -157,7 +157,7 @@ static bool is_waited_for(struct probed *c, struct library *l, struct flight *f,
 		return false;
 	observed(c, &f->w->w);
 	f->state = FLIGHT_WAITED;
-	return !l->times || !(f->queue.known || f->batch.known);
+	return !l->times || !(f->queue.known || f->of.known);
 }
 
 static void wait_for(struct probed *c, struct library *l)
@@ -232,7 +232,7 @@ static void hand_over(struct probed *c, u32 kind)
 		give_up(c, l);
 	ARRAY_ROOM(l->flight, l->room, l->flights + 1);
 	l->flight[l->flights++] = (struct flight) {
-		.w = w, .queue = probed_handle(c, "queue"), .batch = probed_handle(c, "batch"),
+		.w = w, .queue = probed_handle(c, "queue"), .of = probed_handle(c, "of"),
 		.state = l->submits ? FLIGHT_ENCODED : FLIGHT_RUNNING,
 	};
 	c->late = true;
@@ -335,7 +335,7 @@ struct times {
 static bool is_timed(struct probed *c, struct library *l, struct flight *f, const void *with)
 {
 	const struct times *t = with;
-	bool named = (f->batch.known && f->batch.value == t->of.value) || (f->queue.known && f->queue.value == t->of.value);
+	bool named = (f->of.known && f->of.value == t->of.value) || (f->queue.known && f->queue.value == t->of.value);
 
 	(void)l;
 	if (!named || f->state == FLIGHT_ENCODED)

@@ -57,7 +57,7 @@ static bool has_rates(const struct probe_rule *rule)
 	u32 i;
 
 	for (i = 0; i < probe_keys(rule); i++)
-		if (!strncmp(probe_key(rule, i), "rate_", 5))
+		if (probe_rate_unit(probe_key(rule, i)))
 			return true;
 	return false;
 }
@@ -144,18 +144,44 @@ static bool scope_current(void *to, u64 handle, const char *what, u64 *value)
 	return handle_value(c->p, handle, what, value);
 }
 
-/* Files are not opened while records come: the place of the function must do. */
+/* "main._omp_fn.0"; where nobody knows it, its place. */
+static const char *symbol_at(const struct probed *c, u64 address)
+{
+	const struct module *module = process_module(&c->p->p, address + 1, c->p->epoch);
+	const struct listener *l = &c->m->listener;
+	const char *function = module && l->function ? l->function(l->functions, module, address) : NULL;
+	const char *path = module && module->path ? module->path : "", *slash = strrchr(path, '/');
+	char text[PROBE_NAME_MAX];
+
+	if (function)
+		snprintf(text, sizeof(text), "%s", function);
+	else if (module)
+		snprintf(text, sizeof(text), "%s+0x%llx", slash ? slash + 1 : path, (unsigned long long)(address - module->bias));
+	else
+		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
+	return probe_name_once(c->m, text, "?");
+}
+
+/* Kept while no module goes: then another function may be at its address. */
 static const char *scope_symbol(void *to, u64 address)
 {
-	static char text[PROBE_NAME_MAX];
 	const struct probed *c = to;
-	const struct module *module = process_module(&c->p->p, address + 1, c->p->epoch);
-	const char *slash = module && module->path ? strrchr(module->path, '/') : NULL;
+	struct probes *all = &c->p->probes;
+	struct handle_name *n;
 
-	if (!module || !module->path)
+	if (all->symbols_epoch != c->p->epoch)
+		handle_names_release(&all->symbols);
+	all->symbols_epoch = c->p->epoch;
+	HASH_FIND(hh, all->symbols, &address, sizeof(address), n);
+	if (n)
+		return n->name;
+	if (HASH_COUNT(all->symbols) >= NAMES_MAX)
 		return NULL;
-	snprintf(text, sizeof(text), "%s+0x%llx", slash ? slash + 1 : module->path, (unsigned long long)(address - module->bias));
-	return text;
+	n = new_zeroed(1, sizeof(*n));
+	n->handle = address;
+	n->name = symbol_at(c, address);
+	HASH_ADD(hh, all->symbols, handle, sizeof(n->handle), n);
+	return n->name;
 }
 
 bool probed_number(const struct probed *c, const char *key, i64 *value)

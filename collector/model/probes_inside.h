@@ -36,7 +36,7 @@ enum flight_state { FLIGHT_ENCODED, FLIGHT_RUNNING, FLIGHT_WAITED };    /* WAITE
 
 struct flight {
 	struct open_work *w;
-	struct handle queue, batch;     /* batch: what is submitted as a whole */
+	struct handle queue, of;        /* of: what is submitted as a whole, such as a command buffer */
 	enum flight_state state;
 	double start, end;              /* seconds of the device's clock; 0: not told */
 };
@@ -95,6 +95,8 @@ struct probes {
 	struct probe_site **site;       /* by number */
 	u32 sites, site_room;
 	struct handle_name *names;
+	struct handle_name *symbols;    /* functions by address */
+	u32 symbols_epoch;
 	struct handle_value *values;
 	struct library *libraries;
 	struct heap_block *blocks;
@@ -148,6 +150,7 @@ void probed_alias(struct probed *c);
 void probed_set(struct probed *c);
 const char *handle_name(const struct proc *p, u64 handle);              /* NULL: none */
 bool handle_value(const struct proc *p, u64 handle, const char *what, u64 *value);
+void handle_names_release(struct handle_name **names);
 void handles_release(struct probes *all);
 
 /* probe_work.c */
@@ -167,5 +170,6 @@ void heaps_release(struct probes *all);
 
 /* probe_sums.c */
 void probed_sum_up(struct probed *c);
+const char *probe_rate_unit(const char *key);   /* NULL: it is no rate */
 
 #endif

@@ -239,6 +239,10 @@ struct listener {
 	void (*device_point)(void *to, struct process *p, struct device *d, int heap, u64 ticks, i64 bytes); /* -1: all heaps */
 	void (*memory)(void *to, struct process *p, struct device_memory *m);           /* born */
 	void (*memory_end)(void *to, struct process *p, struct device_memory *m);
+
+	/* Asked, not told: the function at an address of a module; NULL: unknown. */
+	void *functions;
+	const char *(*function)(void *functions, const struct module *m, u64 address);
 };
 
 u64 session_ns(const struct session *s, u64 ticks);

@@ -313,15 +313,21 @@ static int by_address(const void *a, const void *b)
 	return (x->key.addr > y->key.addr) - (x->key.addr < y->key.addr);
 }
 
+static bool open_object(struct symbols *y, struct object *o)
+{
+	if (!o->tried && o->path)
+		o->file = code_file_open(y, o);
+	o->tried = true;
+	return o->file;
+}
+
 static void resolve_object(struct symbols *y, struct object *o)
 {
 	struct line *line = calloc(o->pendings, sizeof(*line));
 	struct layers layers = { 0 };
 	u32 at = 0, end;
 
-	if (!o->tried && o->path)
-		o->file = code_file_open(y, o);
-	o->tried = true;
+	open_object(y, o);
 	qsort(o->pending, o->pendings, sizeof(*o->pending), by_address);
 	if (line && o->file && code_file_debug(o->file) &&
 	    !debug_resolve(y, code_file_debug(o->file), o->pending, o->pendings, line, &layers))
@@ -338,6 +344,18 @@ static void resolve_object(struct symbols *y, struct object *o)
 	o->pendings = 0;
 	free(line);
 	free(layers.at);
+}
+
+const char *symbols_function(struct symbols *y, const struct module *m, u64 address)
+{
+	struct object *o = object_of_module(y, m);
+	struct found found = { 0 };
+	const struct name *name;
+
+	if (o && open_object(y, o))
+		found = code_file_find(o->file, address - m->bias);
+	name = found.name && found.inside ? name_of(y, found.name) : NULL;
+	return name ? name->function : NULL;
 }
 
 void symbols_prepare(struct symbols *y, const struct process *p, const u32 *nodes, u32 count)

@@ -37,6 +37,8 @@ void symbols_prepare(struct symbols *y, const struct process *p, const u32 *node
 struct frames symbols_frames(struct symbols *y, const struct process *p, u32 node);
 /* The first frame outside libc, libstdc++ and allocator internals, walking outwards; never NULL. */
 const struct frame *symbols_owner(struct symbols *y, const struct process *p, u32 node, const struct module **module);
+/* The function at an address of a module, from its symbol table; NULL: nobody knows. */
+const char *symbols_function(struct symbols *y, const struct module *m, u64 address);
 u64 symbols_unnamed(const struct symbols *y);    /* distinct addresses that stayed without a name */
 u64 symbols_unlined(const struct symbols *y);    /* addresses whose debug information was too much to read */
 void symbols_free(struct symbols *y);

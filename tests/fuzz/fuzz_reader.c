@@ -344,9 +344,9 @@ static void seed_of_devices(u64 clock)
 static const char probe_rows[] =
 	"#preset p\n"
 	"a span name=\"{b} {s}\" b=$arg1 s=$arg2:string flops=2*b bytes=b ok=$retval==0 rate_t=b\n"
-	"b dispatch name=name(cur($arg1)) queue=$arg2 batch=$arg3 gx=$arg4 wait=$arg5\n"
+	"b dispatch name=name(cur($arg1)) queue=$arg2 of=$arg3 gx=$arg4 wait=$arg5\n"
 	"c submit queue=$arg1\n"
-	"d wait batch=$arg1\n"
+	"d wait of=$arg1\n"
 	"e copy bytes=$arg1 dir=$arg2 queue=$arg3\n"
 	"f alloc heap=h ptr=$arg1 size=$arg2 label=$arg3:string own=1\n"
 	"g free heap=h ptr=$arg1 any=$arg2\n"
