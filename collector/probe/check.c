@@ -11,9 +11,9 @@ enum type { NUMBER, TEXT, ARRAY, WRONG };
 /* Keys that a role knows: "!" it must be there, "#" it must be a number. */
 static const char *const known[PROBE_ROLES] = {
 	[ROLE_SPAN] = "name #flops #bytes",
-	[ROLE_DISPATCH] = "name #queue #gx #gy #gz #lx #ly #lz #flops #bytes",
-	[ROLE_SUBMIT] = "name #queue",
-	[ROLE_WAIT] = "name #queue",
+	[ROLE_DISPATCH] = "name #queue #of #gx #gy #gz #lx #ly #lz #flops #bytes",
+	[ROLE_SUBMIT] = "name #queue #of",
+	[ROLE_WAIT] = "name #queue #of",
 	[ROLE_COPY] = "name !#bytes dir #queue",
 	[ROLE_ALLOC] = "name heap !#ptr !#size label",
 	[ROLE_FREE] = "name heap !#ptr",

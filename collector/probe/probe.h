@@ -20,9 +20,9 @@
 
 enum probe_role {
 	ROLE_SPAN,              /* a call; name, flops, bytes */
-	ROLE_DISPATCH,          /* ... that puts a kernel on a queue; name, queue, gx gy gz, lx ly lz, flops, bytes */
-	ROLE_SUBMIT,            /* ... that sends what was put on a queue to the device; queue */
-	ROLE_WAIT,              /* ... that blocks until the queue is through; queue */
+	ROLE_DISPATCH,          /* ... that puts a kernel on a queue; name, queue, of, gx gy gz, lx ly lz, flops, bytes */
+	ROLE_SUBMIT,            /* ... that sends what was put on a queue to the device; queue; of: a part of it, such as a command buffer */
+	ROLE_WAIT,              /* ... that blocks until the queue is through; queue, of */
 	ROLE_COPY,              /* ... that moves bytes, dir, queue */
 	ROLE_ALLOC,             /* heap, ptr, size, label */
 	ROLE_FREE,              /* heap, ptr */
@@ -31,7 +31,7 @@ enum probe_role {
 	ROLE_BIND,              /* key gets a name */
 	ROLE_ALIAS,             /* key is called as from is */
 	ROLE_SET,               /* val is the current object of key (as=WORD: one of several kinds) */
-	ROLE_TIME,              /* of: a queue or what was submitted to it; start, end in seconds of the device's clock */
+	ROLE_TIME,              /* of: as a dispatch or submit had it; start, end in seconds of the device's clock */
 	ROLE_TABLE,             /* at: an array of functions; its slots have names, which rows can probe. Nothing to show. */
 	PROBE_ROLES
 };
