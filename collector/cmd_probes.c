@@ -240,8 +240,8 @@ static void put_library(struct buf *b, const struct library *l, const char *path
 	buf_print(b, "  %u rows see something here, %u find only hidden functions, %u find nothing; the file exports %u functions\n",
 		  t.seen, t.hidden, t.absent, l->exported);
 	if (!t.seen)
-		buf_text(b, "  Nothing in this file can be probed by these rows: what it holds is linked into one piece, and no call inside of it can "
-			    "be led elsewhere.\n");
+		buf_text(b, "  These rows can see nothing in this file. If it holds one of their libraries, then linked in as one piece: calls within "
+			    "it cannot be led elsewhere.\n");
 }
 
 static void put_library_json(struct json *j, const struct library *l, const char *path, const struct probe_set *set)
