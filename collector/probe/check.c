@@ -11,13 +11,13 @@ enum type { NUMBER, TEXT, ARRAY, WRONG };
 /* Keys that a role knows: "!" it must be there, "#" it must be a number. */
 static const char *const known[PROBE_ROLES] = {
 	[ROLE_SPAN] = "name #flops #bytes",
-	[ROLE_DISPATCH] = "name #queue #of #gx #gy #gz #lx #ly #lz #flops #bytes",
-	[ROLE_SUBMIT] = "name #queue #of",
+	[ROLE_DISPATCH] = "name #queue #of #wait #gx #gy #gz #lx #ly #lz #flops #bytes",
+	[ROLE_SUBMIT] = "name #queue #of #wait",
 	[ROLE_WAIT] = "name #queue #of",
-	[ROLE_COPY] = "name !#bytes dir #queue",
+	[ROLE_COPY] = "name !#bytes dir #queue #of #wait",
 	[ROLE_ALLOC] = "name heap !#ptr !#size label",
-	[ROLE_FREE] = "name heap !#ptr",
-	[ROLE_COUNTER] = "name !#value",
+	[ROLE_FREE] = "name heap !#ptr #any",
+	[ROLE_COUNTER] = "name !#value unit",
 	[ROLE_MARK] = "name",
 	[ROLE_BIND] = "!#key !name",
 	[ROLE_ALIAS] = "!#key !#from",
