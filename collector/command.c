@@ -5,7 +5,7 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-	&cmd_run, &cmd_replay, &cmd_dump, &cmd_help, &cmd_collect,
+	&cmd_run, &cmd_replay, &cmd_dump, &cmd_probes, &cmd_help, &cmd_collect,
 	NULL
 };
 

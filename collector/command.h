@@ -20,7 +20,7 @@ struct command {
 	int (*run)(int argc, char **argv);
 };
 
-extern const struct command cmd_run, cmd_collect, cmd_replay, cmd_dump, cmd_help;
+extern const struct command cmd_run, cmd_collect, cmd_replay, cmd_dump, cmd_probes, cmd_help;
 extern const struct command *const commands[];  /* NULL at the end */
 
 const struct command *command_find(const char *name);   /* says so and returns NULL if there is none */

@@ -453,6 +453,8 @@ static void zsh(struct buf *b)
 			buf_text(b, "\t\t'--help[describe this command]' '(-)1: :_command_names -e' '*:: :_normal' ;;\n");
 		else if (!strcmp((*c)->name, "help"))
 			zsh_verbs(b);
+		else if (!strcmp((*c)->name, "probes"))
+			buf_text(b, "\t\t'--help[describe this command]' '*:preset, probe file or library:_files' ;;\n");
 		else
 			buf_text(b, "\t\t'--help[describe this command]' '1:raw stream:_files' ;;\n");
 	}

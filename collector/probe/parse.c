@@ -223,7 +223,7 @@ static bool *flag_of(struct probe_body *b, const char *word, size_t length)
 
 static bool takes_words(const char *key)
 {
-	static const char *const keys[] = { "name", "heap", "label", "dir", "as" };
+	static const char *const keys[] = { "name", "heap", "label", "dir", "as", "unit" };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 		if (!strcmp(keys[i], key))

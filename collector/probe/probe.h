@@ -20,18 +20,19 @@
 
 enum probe_role {
 	ROLE_SPAN,              /* a call; name, flops, bytes */
-	ROLE_DISPATCH,          /* ... that puts a kernel on a queue; name, queue, gx gy gz, lx ly lz, flops, bytes */
-	ROLE_SUBMIT,            /* ... that sends what was put on a queue to the device; queue */
-	ROLE_WAIT,              /* ... that blocks until the queue is through; queue */
-	ROLE_COPY,              /* ... that moves bytes, dir, queue */
+	ROLE_DISPATCH,          /* ... that puts a kernel on a queue; name, queue, of, wait, gx gy gz, lx ly lz, flops, bytes */
+	ROLE_SUBMIT,            /* ... that sends what was put on a queue to the device; queue; of: a part of it, such as a command buffer; wait: if it
+				 * is not 0, the call waits for the end, too */
+	ROLE_WAIT,              /* ... that blocks until the queue is through; queue, of */
+	ROLE_COPY,              /* ... that moves bytes, dir, queue, of, wait */
 	ROLE_ALLOC,             /* heap, ptr, size, label */
-	ROLE_FREE,              /* heap, ptr */
-	ROLE_COUNTER,           /* value, name */
+	ROLE_FREE,              /* heap, ptr; any: it need not be one that an alloc has made */
+	ROLE_COUNTER,           /* value, name, unit */
 	ROLE_MARK,              /* name: a moment */
 	ROLE_BIND,              /* key gets a name */
 	ROLE_ALIAS,             /* key is called as from is */
 	ROLE_SET,               /* val is the current object of key (as=WORD: one of several kinds) */
-	ROLE_TIME,              /* of: a queue or what was submitted to it; start, end in seconds of the device's clock */
+	ROLE_TIME,              /* of: as a dispatch or submit had it; start, end in seconds of the device's clock */
 	ROLE_TABLE,             /* at: an array of functions; its slots have names, which rows can probe. Nothing to show. */
 	PROBE_ROLES
 };

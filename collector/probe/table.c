@@ -90,6 +90,13 @@ static void put_all(struct table *t, const struct probe_set *set)
 		buf_char(&t->texts, 0);
 }
 
+static void move(struct buf *to, struct buf *from)
+{
+	if (from->used)
+		buf_add(to, from->at, from->used);
+	buf_release(from);
+}
+
 bool probes_compile(const struct probe_set *set, struct buf *to)
 {
 	struct table t = { 0 };
@@ -102,13 +109,9 @@ bool probes_compile(const struct probe_set *set, struct buf *to)
 	};
 
 	buf_add(to, (const char *)&head, sizeof(head));
-	buf_add(to, t.rows.at, t.rows.used);
-	buf_add(to, t.fetches.at, t.fetches.used);
-	buf_add(to, t.texts.at, t.texts.used);
-	buf_add(to, t.slots.at, t.slots.used);
-	buf_release(&t.rows);
-	buf_release(&t.fetches);
-	buf_release(&t.texts);
-	buf_release(&t.slots);
+	move(to, &t.rows);
+	move(to, &t.fetches);
+	move(to, &t.texts);
+	move(to, &t.slots);
 	return good && !to->failed;
 }

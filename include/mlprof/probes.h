@@ -70,7 +70,7 @@ enum probe_type { TYPE_U8, TYPE_U16, TYPE_U32, TYPE_U64, TYPE_S8, TYPE_S16, TYPE
  *   numbers:  no step: the word itself, cut to its type. Else all steps but the last load a pointer from value + offset,
  *             the last one loads `count` elements of the type from there.
  *   STRING:   bytes up to NUL at (all steps but the last load a pointer; the last only adds its offset; no step: at the word)
- *   STRV:     the same place holds a pointer and a length (a string view, a std::string)
+ *   STRV:     the same place holds a pointer and a length (a string view, a std::string); a length of SIZE_MAX: up to NUL
  * FROM_ARG counts from 1: 1 to 6 are registers, 7 and up the words of the caller's stack from 1 on.
  */
 struct probe_fetch {

@@ -1,4 +1,4 @@
-"""units.py - the unit tests that meson knows, the same under sanitizers, and a minute of the fuzzer."""
+"""units.py - the unit tests that meson knows, the same under sanitizers, and a minute of the fuzzers."""
 import json
 import os
 import subprocess
@@ -51,7 +51,7 @@ def sanitized(box):
         run_unit(box, build, {**test, "env": {**test["env"], **settings}})
 
 
-@case(f"fuzz: reader and model, {FUZZ_SECONDS} s", alone=False)
+@case(f"fuzz: reader and model, probe files, {FUZZ_SECONDS} s", alone=False)
 def fuzz(box):
     script = os.path.join(TESTS, "fuzz", "run")
     check("tests/fuzz/run is missing", os.path.exists(script))

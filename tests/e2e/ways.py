@@ -240,7 +240,7 @@ def installed(box):
     same(f"install: {done.stdout[-800:]} {done.stderr[-500:]}", done.status, 0)
     prefix = box.file("dest/opt/somewhere")
     found = {os.path.relpath(os.path.join(d, f), prefix) for d, _, names in os.walk(prefix) for f in names}
-    for path in ("bin/mlprof", "lib64/mlprof/libmlprof.so", "share/man/man1/mlprof.1", "share/man/man1/mlprof-run.1",
+    for path in ("bin/mlprof", "lib64/mlprof/libmlprof.so", "share/man/man1/mlprof.1", "share/man/man1/mlprof-run.1", "share/man/man5/mlprof-probes.5",
                  "share/bash-completion/completions/mlprof", "share/zsh/site-functions/_mlprof",
                  "share/fish/vendor_completions.d/mlprof.fish"):
         check(f"{path} is not installed: {sorted(found)}", path in found)

@@ -1,0 +1,289 @@
+/*
+ * library.c - see library.h.
+ */
+#include "library.h"
+
+#include "../util/array.h"
+#include "inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+struct reading {
+	struct library *to;
+	u32 cap;
+	Elf *elf;
+};
+
+static void add(struct reading *r, const char *name, u32 flags)
+{
+	struct library *l = r->to;
+
+	if (!name || !*name)
+		return;
+	ARRAY_ROOM(l->symbol, r->cap, l->symbols + 1);
+	l->symbol[l->symbols++] = (struct library_symbol) { text_copy(name, strlen(name)), flags };
+}
+
+static bool is_function(const GElf_Sym *s)
+{
+	int type = GELF_ST_TYPE(s->st_info);
+
+	return type == STT_FUNC || type == STT_GNU_IFUNC;
+}
+
+static u32 dynamic_flags(const GElf_Sym *s)
+{
+	int see = GELF_ST_VISIBILITY(s->st_other);
+
+	if (s->st_shndx == SHN_UNDEF)
+		return SYMBOL_IMPORTED;
+	if (GELF_ST_BIND(s->st_info) == STB_LOCAL || see == STV_HIDDEN || see == STV_INTERNAL)
+		return SYMBOL_HIDDEN;
+	return SYMBOL_EXPORTED;
+}
+
+static void read_dynamic(struct reading *r, Elf_Data *data, size_t strings, size_t count)
+{
+	GElf_Sym s;
+
+	for (size_t i = 1; i < count && gelf_getsym(data, (int)i, &s); i++) {
+		u32 flags = dynamic_flags(&s);
+
+		if (!is_function(&s) && flags != SYMBOL_IMPORTED)
+			continue;
+		r->to->exported += flags == SYMBOL_EXPORTED;
+		add(r, elf_strptr(r->elf, strings, s.st_name), flags);
+	}
+}
+
+/* What is defined but not among the dynamic symbols. */
+static void read_static(struct reading *r, Elf_Data *data, size_t strings, size_t count)
+{
+	GElf_Sym s;
+
+	for (size_t i = 1; i < count && gelf_getsym(data, (int)i, &s); i++)
+		if (is_function(&s) && s.st_shndx != SHN_UNDEF)
+			add(r, elf_strptr(r->elf, strings, s.st_name), SYMBOL_HIDDEN);
+}
+
+static u32 relocation_flags(GElf_Half machine, u32 type)
+{
+	if (machine == EM_X86_64)
+		return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ? SYMBOL_CALLED : type == R_X86_64_64 ? SYMBOL_IN_DATA : 0;
+	if (machine == EM_AARCH64)
+		return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT ? SYMBOL_CALLED : type == R_AARCH64_ABS64 ? SYMBOL_IN_DATA : 0;
+	return 0;
+}
+
+/* A relocation that names a symbol is how the loader, and we, can lead its calls elsewhere. */
+static void read_relocations(struct reading *r, Elf_Data *data, const GElf_Shdr *head, GElf_Half machine)
+{
+	Elf_Scn *table = elf_getscn(r->elf, head->sh_link);
+	Elf_Data *symbols = table ? elf_getdata(table, NULL) : NULL;
+	size_t count = head->sh_entsize ? head->sh_size / head->sh_entsize : 0;
+	GElf_Shdr names;
+	GElf_Rela rela;
+	GElf_Sym s;
+
+	if (!symbols || !gelf_getshdr(table, &names) || names.sh_type != SHT_DYNSYM)
+		return;
+	for (size_t i = 0; i < count && gelf_getrela(data, (int)i, &rela); i++) {
+		u32 flags = relocation_flags(machine, (u32)GELF_R_TYPE(rela.r_info));
+
+		if (flags && gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &s))
+			add(r, elf_strptr(r->elf, names.sh_link, s.st_name), flags);
+	}
+}
+
+static bool read_sections(struct reading *r)
+{
+	GElf_Ehdr file;
+	GElf_Shdr head;
+	bool dynamic = false;
+
+	if (!gelf_getehdr(r->elf, &file))
+		return false;
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(r->elf, scn));) {
+		Elf_Data *data;
+		size_t count;
+
+		if (!gelf_getshdr(scn, &head) || (head.sh_type != SHT_DYNSYM && head.sh_type != SHT_SYMTAB && head.sh_type != SHT_RELA))
+			continue;
+		data = elf_getdata(scn, NULL);
+		count = head.sh_entsize ? head.sh_size / head.sh_entsize : 0;
+		dynamic |= head.sh_type == SHT_DYNSYM;
+		if (data && head.sh_type == SHT_DYNSYM)
+			read_dynamic(r, data, head.sh_link, count);
+		else if (data && head.sh_type == SHT_SYMTAB)
+			read_static(r, data, head.sh_link, count);
+		else if (data)
+			read_relocations(r, data, &head, file.e_machine);
+	}
+	return dynamic;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct library_symbol *)a)->name, ((const struct library_symbol *)b)->name);
+}
+
+/* Each symbol once, with all that was found of it; what is exported stands among the static symbols as well. */
+static void unite(struct library *l)
+{
+	u32 kept = 0;
+
+	qsort(l->symbol, l->symbols, sizeof(*l->symbol), by_name);
+	for (u32 i = 0; i < l->symbols; i++) {
+		if (kept && !strcmp(l->symbol[kept - 1].name, l->symbol[i].name)) {
+			l->symbol[kept - 1].flags |= l->symbol[i].flags;
+			free(l->symbol[i].name);
+		} else {
+			l->symbol[kept++] = l->symbol[i];
+		}
+	}
+	l->symbols = kept;
+	for (u32 i = 0; i < kept; i++)
+		if (l->symbol[i].flags & (SYMBOL_EXPORTED | SYMBOL_IMPORTED))
+			l->symbol[i].flags &= ~(u32)SYMBOL_HIDDEN;
+}
+
+bool library_read(struct library *l, const char *path, char *why, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct reading r = { .to = l };
+
+	*l = (struct library) { 0 };
+	if (fd < 0) {
+		snprintf(why, size, "%s", strerror(errno));
+		return false;
+	}
+	elf_version(EV_CURRENT);
+	r.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool good = r.elf && elf_kind(r.elf) == ELF_K_ELF && read_sections(&r);
+
+	if (!good)
+		snprintf(why, size, r.elf && elf_kind(r.elf) == ELF_K_ELF ? "it has no dynamic symbols: a static program, or no library" : "it is not an ELF file");
+	elf_end(r.elf);
+	close(fd);
+	if (good)
+		unite(l);
+	else
+		library_release(l);
+	return good;
+}
+
+void library_release(struct library *l)
+{
+	for (u32 i = 0; i < l->symbols; i++)
+		free(l->symbol[i].name);
+	free(l->symbol);
+	*l = (struct library) { 0 };
+}
+
+/* ---- matching ----------------------------------------------------------------------------- */
+
+/* '*' any characters, '?' one. */
+static bool fits(const char *glob, const char *text)
+{
+	const char *star = NULL, *from = NULL;
+
+	while (*text) {
+		if (*glob == '*') {
+			star = ++glob;
+			from = text;
+		} else if (*glob == '?' || *glob == *text) {
+			glob++;
+			text++;
+		} else if (star) {
+			glob = star;
+			text = ++from;
+		} else {
+			return false;
+		}
+	}
+	while (*glob == '*')
+		glob++;
+	return !*glob;
+}
+
+/* The first symbol that is not before these letters. */
+static u32 first_from(const struct library *l, const char *prefix, size_t length)
+{
+	u32 low = 0, high = l->symbols;
+
+	while (low < high) {
+		u32 middle = low + (high - low) / 2;
+
+		if (strncmp(l->symbol[middle].name, prefix, length) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void count(struct library_match *m, u32 flags)
+{
+	m->exported += !!(flags & SYMBOL_EXPORTED);
+	m->imported += !!(flags & SYMBOL_IMPORTED);
+	m->called += (flags & (SYMBOL_CALLED | SYMBOL_EXPORTED)) == (SYMBOL_CALLED | SYMBOL_EXPORTED);
+	m->in_data += !!(flags & SYMBOL_IN_DATA);
+	m->hidden += flags == SYMBOL_HIDDEN;
+}
+
+static void match_symbols(const struct library *l, const char *glob, struct library_match *m)
+{
+	size_t prefix = strcspn(glob, "*?");
+
+	for (u32 i = first_from(l, glob, prefix); i < l->symbols && !strncmp(l->symbol[i].name, glob, prefix); i++)
+		if (fits(glob, l->symbol[i].name))
+			count(m, l->symbol[i].flags);
+}
+
+static bool has_slot(const struct probe_rule *rule, const char *name)
+{
+	for (u32 i = 0; i < rule->body->slots; i++)
+		if (!strcmp(rule->body->slot[i].name, name))
+			return true;
+	return false;
+}
+
+/* Tables may be in tables, as OrtApi is behind OrtApiBase; a name in a circle is not found. */
+static bool reached_by_table(const struct library *l, const char *path, const struct probe_set *set, const char *name, int depth)
+{
+	for (u32 i = 0; i < set->rules && depth < 4; i++) {
+		const struct probe_rule *rule = set->rule[i];
+
+		if (!has_slot(rule, name))
+			continue;
+		struct library_match m = { 0 };
+
+		match_symbols(l, rule->symbol, &m);
+		if (library_seen(&m) || reached_by_table(l, path, set, rule->symbol, depth + 1))
+			return true;
+	}
+	return false;
+}
+
+struct library_match library_match(const struct library *l, const char *path, const struct probe_set *set, u32 row)
+{
+	const struct probe_rule *rule = set->rule[row];
+	const char *base = strrchr(path, '/');
+	struct library_match m = { 0 };
+
+	match_symbols(l, rule->symbol, &m);
+	m.other = rule->body->library && m.exported && !fits(rule->body->library, base ? base + 1 : path);
+	m.by_table = strchr(rule->symbol, '.') && reached_by_table(l, path, set, rule->symbol, 0);
+	return m;
+}
+
+bool library_seen(const struct library_match *m)
+{
+	return !m->other && (m->exported || m->imported || m->by_table);
+}
