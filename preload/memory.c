@@ -1,5 +1,5 @@
 /*
- * memory.c - memcpy and its kin for ourselves.
+ * memory.c - memcpy, strlen and their kin for ourselves.
  *
  * Compilers call them, and libc's use vector registers, whose upper parts a probed function may hold its arguments or
  * its result in (probe_x86_64.S). They are small: what is copied here is short, or rare.
@@ -10,6 +10,7 @@ void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memmove(void *to, const void *from, size_t n);
 void *memset(void *to, int byte, size_t n);
 int memcmp(const void *a, const void *b, size_t n);
+size_t strlen(const char *s);
 
 enum { LONG = 256 };                    /* from here on the string instructions pay */
 
@@ -60,4 +61,13 @@ int memcmp(const void *a, const void *b, size_t n)
 		if (*x != *y)
 			return *x - *y;
 	return 0;
+}
+
+size_t strlen(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n])
+		n++;
+	return n;
 }
