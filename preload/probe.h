@@ -32,6 +32,8 @@
 struct probe_value {                    /* a fetch, with its base as a place in the frame */
 	u16 at;
 	u8 type, count, steps;
+	u8 above;                       /* bits of a word that are not the number's */
+	bool is_signed;
 	i32 offset[PROBE_STEPS_MAX];
 };
 

@@ -104,7 +104,7 @@ static inline bool is_short(const struct probe_frame *f, u64 t)
 	return unlikely(r->min_ns) && t - f->begin < r->min_ns * guest.control->ticks_per_ms / 1000000;
 }
 
-static inline void record(struct context *c, struct probe_frame *f, u64 t, u32 left)
+static inline __attribute__((always_inline)) void record(struct context *c, struct probe_frame *f, u64 t, u32 left)
 {
 	struct probe_site *s = f->site;
 	u32 words = 3 + (f->used + 7) / 8;

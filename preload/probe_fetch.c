@@ -8,16 +8,6 @@
 #include "slots.h"
 #include <sys/uio.h>
 
-/* By type, as far as TYPE_F64: what is above a number's own bits. */
-static const u8 above[] = { 56, 48, 32, 0, 56, 48, 32, 0, 32, 0 };
-
-static inline u64 widen(u64 word, u32 type)
-{
-	u32 n = above[type];
-
-	return type >= TYPE_S8 && type <= TYPE_S64 ? (u64)((i64)(word << n) >> n) : word << n >> n;
-}
-
 static inline bool is_pointer(u64 address)
 {
 	return address >= 65536 && address < 1ull << 47;
@@ -36,7 +26,7 @@ static inline bool load(u64 *to, u64 from, u32 bytes, bool careful)
 	*to = 0;
 	if (unlikely(!is_pointer(from)))
 		return false;
-	if (careful)
+	if (unlikely(careful))
 		return read_careful(to, from, bytes) == bytes;
 	switch (bytes) {
 	case 1: *to = *(const u8 *)from; break;
@@ -54,34 +44,33 @@ static inline u64 zero_bytes(u64 word)
 	return (word - 0x0101010101010101ull) & ~word & 0x8080808080808080ull;
 }
 
-/* Word by word: an aligned word has no part in a page that the text has none in. Up to 8 bytes more than `max` are written. */
-static inline u32 copy_text(char *to, u64 from, u32 max)
+/* Where its longest cannot reach into another page, which may not be there, a text is copied by words. */
+static inline u32 copy_text(char *to, u64 from)
 {
-	u32 skipped = from & 7, length = 0;
-	const u64 *at = (const u64 *)(from - skipped);
-	u64 word = *at >> 8 * skipped, zero = zero_bytes(word) << 8 * skipped >> 8 * skipped;
+	u32 n = 0;
 
-	*(u64 *)to = word;
-	if (zero)
-		return (u32)__builtin_ctzll(zero) / 8;
-	for (length = 8 - skipped; length < max; length += 8) {
-		word = *++at;
-		*(u64 *)(to + length) = word;
-		if ((zero = zero_bytes(word))) {
-			length += (u32)__builtin_ctzll(zero) / 8;
-			break;
+	if (likely((from & 4095) <= 4096 - PROBE_STRING_MAX)) {
+		for (; n < PROBE_STRING_MAX; n += 8) {
+			u64 word = *(const u64 *)(from + n), zero = zero_bytes(word);
+
+			*(u64 *)(to + n) = word;
+			if (zero)
+				return n + (u32)__builtin_ctzll(zero) / 8;
 		}
+		return PROBE_STRING_MAX;
 	}
-	return length < max ? length : max;
+	for (; n < PROBE_STRING_MAX && ((const char *)from)[n]; n++)
+		to[n] = ((const char *)from)[n];
+	return n;
 }
 
-/* First as far as its page goes: the next may not be there, and need not be. */
-static u32 copy_text_careful(char *to, u64 from, u32 max)
+/* The same of what may not be there at all: first as far as its page goes. */
+static u32 read_text(char *to, u64 from)
 {
 	u32 have = 0, length = 0;
 
-	while (have < max) {
-		u32 page = 4096 - ((from + have) & 4095), want = page < max - have ? page : max - have;
+	while (have < PROBE_STRING_MAX) {
+		u32 page = 4096 - ((from + have) & 4095), want = page < PROBE_STRING_MAX - have ? page : PROBE_STRING_MAX - have;
 		u32 n = read_careful(to + have, from + have, want);
 
 		for (have += n; length < have && to[length];)
@@ -92,53 +81,31 @@ static u32 copy_text_careful(char *to, u64 from, u32 max)
 	return have ? length : PROBE_STRING_BAD;
 }
 
-static inline void copy_bytes(char *to, u64 from, u32 n)
-{
-	for (u32 i = 0; i < n; i++)
-		to[i] = ((const char *)from)[i];
-}
-
-static inline u32 text(char *to, u64 from, bool careful)
-{
-	if (unlikely(!is_pointer(from)))
-		return PROBE_STRING_BAD;
-	return careful ? copy_text_careful(to, from, PROBE_STRING_MAX) : copy_text(to, from, PROBE_STRING_MAX);
-}
-
-/* A pointer and a length. */
-static u32 view(char *to, u64 place, bool careful)
+/* A pointer and a length lie at `place`. */
+static u32 copy_view(char *to, u64 place, bool careful)
 {
 	u64 from, length;
 
 	if (!load(&from, place, 8, careful) || !load(&length, place + 8, 8, careful))
 		return PROBE_STRING_BAD;
-	if (length > PROBE_STRING_MAX)
-		length = PROBE_STRING_MAX;
-	if (!length)
-		return 0;
-	if (!is_pointer(from))
+	length = length < PROBE_STRING_MAX ? length : PROBE_STRING_MAX;
+	if (length && (!is_pointer(from) || (careful && read_careful(to, from, (u32)length) != length)))
 		return PROBE_STRING_BAD;
-	if (careful)
-		return read_careful(to, from, (u32)length) == length ? (u32)length : PROBE_STRING_BAD;
-	copy_bytes(to, from, (u32)length);
+	for (u32 i = 0; i < length && !careful; i++)
+		to[i] = ((const char *)from)[i];
 	return (u32)length;
 }
 
 /* ---- values ------------------------------------------------------------------------------- */
 
-static inline bool base(const struct probe_frame *f, const struct probe_value *v, u64 *word)
+static inline u64 widen(u64 word, const struct probe_value *v)
 {
-	if (unlikely(v->at >= offsetof(struct probe_frame, stack) + 8 * f->words))
-		return false;
-	*word = *(const u64 *)((const char *)f + v->at);
-	return true;
+	return v->is_signed ? (u64)((i64)(word << v->above) >> v->above) : word << v->above >> v->above;
 }
 
-/* The place that the last step leads to; without a step the word itself. */
-static inline bool follow(const struct probe_frame *f, const struct probe_value *v, u64 *place, bool careful)
+/* The place that the last step leads to. */
+static inline bool follow(const struct probe_value *v, u64 *place, bool careful)
 {
-	if (unlikely(!base(f, v, place)))
-		return false;
 	for (u32 i = 0; i + 1 < v->steps; i++)
 		if (!load(place, *place + (u64)(i64)v->offset[i], 8, careful))
 			return false;
@@ -147,53 +114,57 @@ static inline bool follow(const struct probe_frame *f, const struct probe_value 
 	return true;
 }
 
-static inline bool numbers(u64 *to, const struct probe_value *v, u64 place, bool careful)
+static inline u32 string(char *to, const struct probe_value *v, u64 place, bool careful)
 {
-	u32 bytes = 8 - above[v->type] / 8;
-	bool good = true;
+	if (!follow(v, &place, careful))
+		return PROBE_STRING_BAD;
+	if (v->type == TYPE_STRV)
+		return copy_view(to, place, careful);
+	if (unlikely(!is_pointer(place)))
+		return PROBE_STRING_BAD;
+	return careful ? read_text(to, place) : copy_text(to, place);
+}
 
-	if (!v->steps) {
-		*to = widen(place, v->type);
-		return true;
-	}
+static bool numbers(u64 *to, const struct probe_value *v, u64 place, bool careful)
+{
+	u32 bytes = 8 - v->above / 8;
+	bool good = follow(v, &place, careful);
+
 	for (u32 i = 0; i < v->count; i++) {
-		good &= load(&to[i], place + i * bytes, bytes, careful);
-		to[i] = widen(to[i], v->type);
+		to[i] = 0;
+		good = good && load(&to[i], place + i * bytes, bytes, careful);
+		to[i] = widen(to[i], v);
 	}
 	return good;
 }
 
-static inline __attribute__((always_inline)) void fetch(struct probe_frame *f, u32 from, u32 end, bool careful)
+/* Values `from` to `end` of the row; those before are there already. */
+void probe_fetch(struct probe_frame *f, u32 from, u32 end)
 {
 	const struct probe_rule *r = f->site->rule;
+	const struct probe_value *v = r->value + from;
+	u64 readable = offsetof(struct probe_frame, stack) + 8 * f->words;
 	char *to = (char *)probe_values(f) + f->used;
+	bool careful = r->flags & PROBE_CAREFUL;
 
-	for (u32 i = from; i < end; i++) {
-		const struct probe_value *v = &r->value[i];
-		u64 place = 0;
-		bool good = follow(f, v, &place, careful);
+	for (u32 i = from; i < end; i++, v++) {
+		bool good = v->at < readable;
+		u64 word = good ? *(const u64 *)((const char *)f + v->at) : 0;
 
-		if (v->type < TYPE_STRING) {
-			if (unlikely(!good || !numbers((u64 *)to, v, place, careful))) {
-				f->bad |= (u16)(1 << i);
-				for (u32 n = 0; n < v->count; n++)
-					((u64 *)to)[n] = 0;
-			}
-			to += 8 * v->count;
-		} else {
-			u32 length = !good ? PROBE_STRING_BAD : v->type == TYPE_STRING ? text(to + 2, place, careful) : view(to + 2, place, careful);
+		if (v->type >= TYPE_STRING) {
+			u32 length = good ? string(to + 2, v, word, careful) : PROBE_STRING_BAD;
 
 			*(u16 *)to = (u16)length;
 			to += 2 + (length == PROBE_STRING_BAD ? 0 : length);
+			continue;
 		}
+		if (v->steps)
+			good &= numbers((u64 *)to, v, word, careful);
+		else
+			*(u64 *)to = widen(word, v);
+		to += 8 * v->count;
+		if (unlikely(!good))
+			f->bad |= (u16)(1 << i);
 	}
 	f->used = (u32)(to - (char *)probe_values(f));
-}
-
-void probe_fetch(struct probe_frame *f, u32 from, u32 to)
-{
-	if (f->site->rule->flags & PROBE_CAREFUL)
-		fetch(f, from, to, true);
-	else
-		fetch(f, from, to, false);
 }

@@ -156,11 +156,15 @@ static u32 base_of(const struct probe_fetch *f)
 /* False: no such value can be. `stack` grows to the words of it that the value needs. */
 static bool make_value(struct probe_value *v, const struct probe_fetch *f, u32 *stack, u32 *bytes)
 {
+	static const u8 above[PROBE_TYPES] = { 56, 48, 32, 0, 56, 48, 32, 0, 32, 0 };
 	u32 at = base_of(f), words = (u32)offsetof(struct probe_frame, stack);
 
 	if (at == UINT32_MAX || f->type >= PROBE_TYPES || f->steps > PROBE_STEPS_MAX || f->count > PROBE_ARRAY_MAX || (!f->steps && f->count > 1))
 		return false;
-	*v = (struct probe_value){ .at = (u16)at, .type = f->type, .count = f->count ? f->count : 1, .steps = f->steps };
+	*v = (struct probe_value){
+		.at = (u16)at, .type = f->type, .count = f->count ? f->count : 1, .steps = f->steps,
+		.above = above[f->type], .is_signed = f->type >= TYPE_S8 && f->type <= TYPE_S64,
+	};
 	for (u32 i = 0; i < f->steps; i++)
 		v->offset[i] = f->offset[i];
 	if (at >= words && (at - words) / 8 + 1 > *stack)
