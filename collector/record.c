@@ -292,7 +292,7 @@ int recording_step(struct recording *r)
 	u32 taken;
 
 	if (!r->ticks_per_ms)
-		r->ticks_per_ms = guess_ticks_per_ms(r);
+		r->control->ticks_per_ms = (u32)(r->ticks_per_ms = guess_ticks_per_ms(r));
 	r->control->heartbeat++;
 	taken = intake_drain(r, TURN_CHUNKS);
 	watch_ends(r);

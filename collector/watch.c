@@ -240,12 +240,18 @@ static void take_slot_counts(struct recording *r, struct watch *w)
 		sum.hard_stacks += h.hard_stacks;
 		sum.stack_misses += h.stack_misses;
 		sum.waited_ticks += h.waited_ticks;
+		sum.probe_enters += h.probe_enters;
+		sum.probe_exits += h.probe_exits;
+		sum.probe_short += h.probe_short;
 	}
 	say_loss(r, w, "records", sum.lost);
 	say_loss(r, w, "stacks", sum.lost_stacks);
 	say_loss(r, w, "hard_stacks", sum.hard_stacks);
 	say_loss(r, w, "stack_misses", sum.stack_misses);
 	say_loss(r, w, "waited_ticks", sum.waited_ticks);
+	say_loss(r, w, "probe_enters", sum.probe_enters);
+	say_loss(r, w, "probe_exits", sum.probe_exits);
+	say_loss(r, w, "probe_short", sum.probe_short);
 }
 
 static void take_segment_counts(struct recording *r, struct watch *w)

@@ -5,6 +5,7 @@
 #include "context.h"
 #include "elf_image.h"
 #include "hook.h"
+#include "probe.h"
 #include "text.h"
 
 enum { TABLE = 2048 };
@@ -13,6 +14,7 @@ static const struct { u32 bit; const struct entry *entries; } apis[] = { { API_O
 
 void *(*bind_next_dlsym)(void *, const char *);
 void *(*bind_next_dlvsym)(void *, const char *, const char *);
+void *(*bind_next_dlopen)(const char *, int);
 
 static bool started;                    /* the table is filled; before that nothing may be bound */
 
@@ -67,6 +69,7 @@ static void find_next(void)
 	if (likely(bind_next_dlsym))
 		return;
 	bind_next_dlvsym = (__typeof__(bind_next_dlvsym))elf_next_symbol("dlvsym");
+	bind_next_dlopen = (__typeof__(bind_next_dlopen))elf_next_symbol("dlopen");
 	__atomic_store_n(&bind_next_dlsym, (__typeof__(bind_next_dlsym))elf_next_symbol("dlsym"), __ATOMIC_RELEASE);
 }
 
@@ -77,21 +80,81 @@ void *bind_real_dlsym(void *handle, const char *name)
 }
 
 /*
- * What dlsym is to answer: 0 what the real one says; 1 NULL; else a wrapper. The real one is asked once, so that dlerror
- * says what it would. RTLD_NEXT is left alone: what is next hangs on who asks. RTLD_DEFAULT means the same for us and for
- * the program, unless its module is out of the global scope.
+ * ld.so answers RTLD_DEFAULT and RTLD_NEXT by who asks, and it knows that by the return address. So it gets one in the
+ * module in question, of a `ret`, which leads back to us: the next one behind `code`. NULL where there is none.
+ */
+void *bind_call_returning_to(const void *ret, void *function, void *handle, const char *name, const char *version);
+
+static const void *next_ret(const void *code)
+{
+	enum { FAR = 1 << 20, RET = 0xc3 };
+	struct dl_find_object object;
+	const u8 *at = code, *end;
+
+	if (_dl_find_object((void *)code, &object) != 0)
+		return NULL;
+	end = (u64)object.dlfo_map_end - (u64)code > FAR ? at + FAR : (const u8 *)object.dlfo_map_end;
+	while (at < end && *at != RET)
+		at++;
+	return at < end ? at : NULL;
+}
+
+void *bind_as(const void *code, void *handle, const char *name, const char *version)
+{
+	const void *ret = next_ret(code);
+
+	return ret ? bind_call_returning_to(ret, version ? (void *)bind_next_dlvsym : (void *)bind_next_dlsym, handle, name, version) : NULL;
+}
+
+struct answer { void *real; const char *name; void *stub; };
+
+static void find_stub(void *answer)
+{
+	struct answer *a = answer;
+
+	a->stub = probe_stub(a->real, a->name, false);
+}
+
+/* NULL: the program's own call has to be made. */
+static void *pick_probe(void *handle, const char *name, const void *caller, const char *version)
+{
+	struct answer a = { .name = name };
+
+	if (!probe_wants(name, false))
+		return NULL;
+	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
+		a.real = bind_as(caller, handle, name, version);
+	else
+		a.real = version ? bind_next_dlvsym(handle, name, version) : bind_next_dlsym(handle, name);
+	if (!a.real)
+		return NULL;
+	bind_with_lock(find_stub, &a);
+	return a.stub;
+}
+
+static bool is_on(void)
+{
+	find_next();
+	return started && !tls.guard && guest.state == GUEST_ON;
+}
+
+/*
+ * What dlsym is to answer: 0 what the real one says; 1 NULL; else a wrapper. For a wrapper the real one is asked once, so
+ * that dlerror says what it would. RTLD_NEXT is left alone: what is next hangs on who asks. RTLD_DEFAULT means the same for
+ * us and for the program, unless its module is out of the global scope.
  */
 __attribute__((visibility("hidden"))) void *bind_pick(void *handle, const char *name, const void *caller, const char *version)
 {
 	const struct entry *e;
 	void *real;
 
-	find_next();
-	if (!started || tls.guard || guest.state != GUEST_ON)
+	if (!is_on())
 		return NULL;
 	bind_modules();
 	e = entry_find(name);
-	if (!e || handle == RTLD_NEXT || bind_is_driver(caller))
+	if (!e)
+		return pick_probe(handle, name, caller, version);
+	if (handle == RTLD_NEXT || bind_is_driver(caller))
 		return NULL;
 	real = version ? bind_next_dlvsym(handle, name, version) : bind_next_dlsym(handle, name);
 	if (!real)
@@ -99,12 +162,21 @@ __attribute__((visibility("hidden"))) void *bind_pick(void *handle, const char *
 	return bind_found(e, real);
 }
 
+/* What the last dlopen brought may not have been followed by a dlsym. */
+__attribute__((visibility("hidden"))) void bind_before_dlopen(void)
+{
+	if (is_on())
+		bind_modules();
+}
+
 void bind_start(void)
 {
+	bool probes = probes_start();
+
 	for (u32 i = 0; i < sizeof apis / sizeof *apis; i++)
 		for (const struct entry *e = apis[i].entries; e->name && guest.control->apis & apis[i].bit; e++)
 			table_add(e);
-	started = guest.control->apis;
+	started = guest.control->apis || probes;
 	if (started)
 		bind_modules();
 }

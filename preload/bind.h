@@ -3,6 +3,7 @@
  *
  *   dlsym, dlvsym            answered with the wrapper (bind.c)
  *   linked references        the GOT entries of modules that import the name are rewritten (bind_got.c)
+ *   probed functions         the same two ways, to the stub of a site (probe.h)
  *   the API's own getters    vkGetInstanceProcAddr & co are wrappers themselves, and ask entry_find()
  *
  * The names are not exported: a loader that binds its own references to us, or a program that has variables or
@@ -29,8 +30,12 @@ extern const struct entry opencl_entries[], vulkan_entries[];
 const struct entry *entry_find(const char *name);       /* NULL: not ours, or its API is not wanted */
 void *bind_found(const struct entry *e, void *real);    /* remembers it; what the program gets instead */
 void *bind_real_dlsym(void *handle, const char *name);  /* past our own hook */
+void *bind_as(const void *code, void *handle, const char *name, const char *version);   /* dlsym, as if called from there */
 
 void bind_start(void);
+
+/* bind_lock.c */
+void bind_with_lock(void (*f)(void *), void *argument);  /* while it runs no module comes, goes or is half relocated */
 
 /* bind_got.c */
 void bind_modules(void);                        /* looks at modules that came since the last time; asks ld.so */

@@ -1,20 +1,29 @@
 /*
- * bind_got.c - modules that are linked to an API: their GOT entries are made to lead to our wrappers.
+ * bind_got.c - references of loaded modules: their GOT entries are made to lead to our wrappers and stubs.
  *
- * A module is looked at once, when it has come: at start, or when the program asks dlsym for something after dlopen (a
+ *   JUMP_SLOT, GLOB_DAT       calls, also those of a library to its own exported functions
+ *   R_X86_64_64               function pointers in data: for device APIs, and for probe rows that say so
+ *
+ * What a slot holds is what ld.so has bound it to, by its own rules; that is what the stub will call. Only lazy slots that
+ * were never used have to be resolved first: ld.so is asked as if the module itself did.
+ *
+ * A module is looked at once, when it has come: at start, or when the program calls dlsym or dlopen after it was loaded (a
  * Python extension's PyInit_*, a plugin's first function). What a plugin's own constructors call is not seen.
  */
 #include "bind.h"
 #include "elf_image.h"
 #include "hook.h"
+#include "probe.h"
 #include "text.h"
 #include <string.h>
+#include <sys/uio.h>
 
 enum { DONE = 4096 };
 
 struct module {
 	const struct link_map *map;
 	u64 relro, relro_end;           /* read-only once relocated */
+	enum { UNKNOWN, SEALED, OPENED, NEVER_SEALED } state;
 };
 
 /* ---- which modules ------------------------------------------------------------------- */
@@ -51,19 +60,40 @@ bool bind_is_driver(const void *code)
 	return m && is_driver(m);
 }
 
-/* ---- one module ---------------------------------------------------------------------- */
+/* ---- slots that are read-only -------------------------------------------------------- */
 
-static void write_slot(const struct module *m, void **slot, void *value)
+/* The kernel copies the word onto itself, or says that it cannot. */
+static bool is_writable(void **slot)
 {
-	u64 page = (u64)slot & ~4095ull;
-	bool sealed = (u64)slot >= m->relro && (u64)slot < m->relro_end;
+	struct iovec word = { slot, sizeof *slot };
 
-	if (sealed && sys(SYS_mprotect, page, 4096, PROT_READ | PROT_WRITE) < 0)
-		return;
-	__atomic_store_n(slot, value, __ATOMIC_RELEASE);
-	if (sealed)
-		sys(SYS_mprotect, page, 4096, PROT_READ);
+	return sys6(SYS_process_vm_readv, sys_getpid(), (long)&word, 1, (long)&word, 1, 0) == sizeof *slot;
 }
+
+static bool set_protection(const struct module *m, int protection)
+{
+	return sys(SYS_mprotect, m->relro, m->relro_end - m->relro, protection) == 0;
+}
+
+/* The region is opened once for all slots of the module. One that is being relocated by this very thread is open still. */
+static void write_slot(struct module *m, void **slot, void *value)
+{
+	if ((u64)slot >= m->relro && (u64)slot < m->relro_end) {
+		if (m->state == UNKNOWN)
+			m->state = is_writable(slot) ? NEVER_SEALED : set_protection(m, PROT_READ | PROT_WRITE) ? OPENED : SEALED;
+		if (m->state == SEALED)
+			return;
+	}
+	__atomic_store_n(slot, value, __ATOMIC_RELEASE);
+}
+
+static void seal(const struct module *m)
+{
+	if (m->state == OPENED)
+		set_protection(m, PROT_READ);
+}
+
+/* ---- what a slot means --------------------------------------------------------------- */
 
 /* ld.so has not come to this slot yet, and will write it. */
 static bool unrelocated(const struct elf_image *e, const void *value)
@@ -71,39 +101,96 @@ static bool unrelocated(const struct elf_image *e, const void *value)
 	return (u64)value < e->bias && (u64)value < 1 << 30;
 }
 
+/* A jump slot that leads back into its own module, but not to a function of that name: to the PLT, and from there to ld.so. */
+static bool is_lazy(const struct module *m, const struct elf_image *e, const char *name, const void *value)
+{
+	return map_of(value) == m->map && elf_symbol(e, name) != value;
+}
+
+/* `plt` is code of the module. What ld.so would find for it: in its own scope, in its own order, of the version it wants
+ * (a library without versions serves all). */
+static void *resolve(const struct elf_image *e, const char *name, const char *version, const void *plt)
+{
+	void *real = bind_as(plt, RTLD_DEFAULT, name, version);
+
+	if (!real && version)
+		return resolve(e, name, NULL, plt);
+	if (real && elf_is_stand_in(real, name)) {
+		real = bind_as(real, RTLD_NEXT, name, version);
+		if (!real)
+			real = elf_meaning(e, name);
+	}
+	return real;
+}
+
+/* ---- one module ---------------------------------------------------------------------- */
+
+static bool is_reference(u32 type)
+{
+	return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT || type == R_X86_64_64;
+}
+
+static void bind_entry(struct module *m, const struct elf_image *e, const struct entry *entry, void **slot)
+{
+	void *real = *slot == entry->wrapper ? NULL : elf_meaning(e, entry->name);
+
+	if (real)
+		write_slot(m, slot, bind_found(entry, real));
+}
+
+static void bind_probe(struct module *m, const struct elf_image *e, const Elf64_Rela *r, const char *name, void **slot)
+{
+	u32 type = ELF64_R_TYPE(r->r_info);
+	void *real = *slot, *stub;
+
+	if (!real || probe_is_stub(real) || (type == R_X86_64_64 && r->r_addend))
+		return;
+	if (type == R_X86_64_JUMP_SLOT && is_lazy(m, e, name, real))
+		real = resolve(e, name, elf_version(e, ELF64_R_SYM(r->r_info)), real);
+	stub = real ? probe_stub(real, name, type == R_X86_64_64) : NULL;
+	if (stub)
+		write_slot(m, slot, stub);
+}
+
 /* False: some slots have to wait. */
-static bool bind_relocations(const struct module *m, const struct elf_image *e, const Elf64_Rela *r, u64 n)
+static bool bind_relocations(struct module *m, const struct elf_image *e, const Elf64_Rela *r, u64 n, bool driver)
 {
 	bool all = true;
 
 	for (u64 i = 0; i < n; i++) {
 		u32 type = ELF64_R_TYPE(r[i].r_info);
 		const Elf64_Sym *s = &e->symbols[ELF64_R_SYM(r[i].r_info)];
-		void **slot = (void **)(e->bias + r[i].r_offset), *real;
+		void **slot = (void **)(e->bias + r[i].r_offset);
+		const char *name = e->strings + s->st_name;
 		const struct entry *entry;
 
-		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) || s->st_shndx != SHN_UNDEF)
+		if (!is_reference(type) || !*name)
 			continue;
-		if (!(entry = entry_find(e->strings + s->st_name)) || *slot == entry->wrapper || !(real = elf_meaning(e, entry->name)))
+		entry = s->st_shndx == SHN_UNDEF && !driver ? entry_find(name) : NULL;
+		if (!entry && ((type == R_X86_64_64 && !probes_in_data()) || !probe_wants(name, type == R_X86_64_64)))
 			continue;
-		if (unrelocated(e, *slot)) {
+		if (unrelocated(e, *slot))
 			all = false;
-			continue;
-		}
-		write_slot(m, slot, bind_found(entry, real));
+		else if (entry)
+			bind_entry(m, e, entry, slot);
+		else
+			bind_probe(m, e, &r[i], name, slot);
 	}
 	return all;
 }
 
-static bool bind_module(const struct module *m)
+static bool bind_module(struct module *m)
 {
 	struct elf_image e;
-	bool all;
+	bool all, driver;
 
-	if (!elf_open(&e, m->map) || is_driver(m->map))
+	if (!elf_open(&e, m->map))
 		return true;
-	all = bind_relocations(m, &e, e.plt, e.plts);
-	return bind_relocations(m, &e, e.rela + e.relatives, e.relas - e.relatives) && all;
+	driver = is_driver(m->map);
+	all = bind_relocations(m, &e, e.plt, e.plts, driver);
+	all &= bind_relocations(m, &e, e.rela + e.relatives, e.relas - e.relatives, driver);
+	seal(m);
+	return all;
 }
 
 /* ---- all that are new ---------------------------------------------------------------- */
@@ -125,7 +212,11 @@ static u64 *place_of(const struct link_map *m)
 	return NULL;
 }
 
-/* ld.so calls this with its list locked: modules stay. Nothing here may ask it for more. */
+static bool is_loader(const struct link_map *m)
+{
+	return text_starts(elf_file(m), "ld-linux") || text_starts(elf_file(m), "linux-vdso");
+}
+
 static int look_at(struct dl_phdr_info *info, size_t size, void *waiting)
 {
 	struct module m = { .map = info->dlpi_phnum ? map_of(info->dlpi_phdr) : NULL };
@@ -137,18 +228,23 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *waiting)
 		seen_subs = info->dlpi_subs;
 	}
 	__atomic_store_n(&seen_adds, info->dlpi_adds, __ATOMIC_RELEASE);
-	if (!m.map || !(place = place_of(m.map)) || *place || hook_same_module(info->dlpi_phdr, (const void *)look_at))
+	if (!m.map || !(place = place_of(m.map)) || *place || is_loader(m.map) || hook_same_module(info->dlpi_phdr, (const void *)look_at))
 		return 0;
 	for (u32 i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO) {
-			m.relro = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-			m.relro_end = m.relro + info->dlpi_phdr[i].p_memsz;
+		if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO) {        /* whole pages, as ld.so takes them */
+			m.relro = (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) & ~4095ull;
+			m.relro_end = (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz) & ~4095ull;
 		}
 	if (bind_module(&m))
 		*place = (u64)m.map->l_ld;
 	else
 		*(bool *)waiting = true;
 	return 0;
+}
+
+static void look_at_all(void *waiting)
+{
+	dl_iterate_phdr(look_at, waiting);
 }
 
 static int count_adds(struct dl_phdr_info *info, size_t size, void *to)
@@ -158,6 +254,7 @@ static int count_adds(struct dl_phdr_info *info, size_t size, void *to)
 	return 1;
 }
 
+/* Who comes while another thread is at work waits for ld.so's lock in what it was about to do. */
 void bind_modules(void)
 {
 	bool waiting = false;
@@ -166,7 +263,7 @@ void bind_modules(void)
 	dl_iterate_phdr(count_adds, &adds);
 	if (likely(adds == __atomic_load_n(&seen_adds, __ATOMIC_ACQUIRE)) || __atomic_exchange_n(&at_work, 1, __ATOMIC_ACQUIRE))
 		return;
-	dl_iterate_phdr(look_at, &waiting);
+	bind_with_lock(look_at_all, &waiting);
 	if (waiting)
 		__atomic_store_n(&seen_adds, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&at_work, 0, __ATOMIC_RELEASE);

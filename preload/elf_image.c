@@ -7,7 +7,7 @@
 
 bool elf_open(struct elf_image *e, const struct link_map *map)
 {
-	u64 value[DT_NUM] = { 0 }, gnu_hash = 0, relatives = 0;
+	u64 value[DT_NUM] = { 0 }, gnu_hash = 0, relatives = 0, versions = 0, needs = 0, defines = 0;
 
 	*e = (struct elf_image){ .bias = map->l_addr, .dynamic = map->l_ld };
 	if (!map->l_ld)
@@ -19,12 +19,21 @@ bool elf_open(struct elf_image *e, const struct link_map *map)
 			gnu_hash = d->d_un.d_ptr;
 		else if (d->d_tag == DT_RELACOUNT)
 			relatives = d->d_un.d_val;
+		else if (d->d_tag == DT_VERSYM)
+			versions = d->d_un.d_ptr;
+		else if (d->d_tag == DT_VERNEED)
+			needs = d->d_un.d_ptr;
+		else if (d->d_tag == DT_VERDEF)
+			defines = d->d_un.d_ptr;
 	}
 	/* ld.so has made these absolute, except where the section is read-only (vDSO). */
 #define ADDRESS(v) ((v) && (v) < e->bias ? (v) + e->bias : (v))
 	e->symbols = (const void *)ADDRESS(value[DT_SYMTAB]);
 	e->strings = (const void *)ADDRESS(value[DT_STRTAB]);
 	e->gnu_hash = (const void *)ADDRESS(gnu_hash);
+	e->versions = (const void *)ADDRESS(versions);
+	e->needs = (const void *)ADDRESS(needs);
+	e->defines = (const void *)ADDRESS(defines);
 	e->rela = (const void *)ADDRESS(value[DT_RELA]);
 	e->relas = e->rela ? value[DT_RELASZ] / sizeof *e->rela : 0;
 	e->plt = value[DT_PLTREL] == DT_RELA ? (const void *)ADDRESS(value[DT_JMPREL]) : NULL;
@@ -70,6 +79,23 @@ void *elf_symbol(const struct elf_image *e, const char *name)
 		if (chains[i - h[1]] & 1)
 			return NULL;
 	}
+}
+
+const char *elf_version(const struct elf_image *e, u32 symbol)
+{
+	u32 version = e->versions ? e->versions[symbol] & 0x7fff : 0;
+
+	if (version < 2)                /* local, or without one */
+		return NULL;
+	for (const Elf64_Verneed *n = e->needs; n; n = n->vn_next ? (const void *)((const char *)n + n->vn_next) : NULL)
+		for (const Elf64_Vernaux *a = (const void *)((const char *)n + n->vn_aux); a;
+		     a = a->vna_next ? (const void *)((const char *)a + a->vna_next) : NULL)
+			if ((a->vna_other & 0x7fff) == version)
+				return e->strings + a->vna_name;
+	for (const Elf64_Verdef *d = e->defines; d; d = d->vd_next ? (const void *)((const char *)d + d->vd_next) : NULL)
+		if ((d->vd_ndx & 0x7fff) == version)
+			return e->strings + ((const Elf64_Verdaux *)((const char *)d + d->vd_aux))->vda_name;
+	return NULL;
 }
 
 void *elf_next_symbol(const char *name)
@@ -143,4 +169,13 @@ void *elf_meaning_for(const void *code, const char *name)
 
 	dl_iterate_phdr(answer, &q);
 	return q.answer;
+}
+
+bool elf_is_stand_in(const void *code, const char *name)
+{
+	struct dl_find_object object;
+	struct elf_image e;
+
+	return _dl_find_object((void *)code, &object) == 0 && !object.dlfo_link_map->l_addr && elf_open(&e, object.dlfo_link_map) &&
+	       elf_symbol(&e, name) != code;
 }

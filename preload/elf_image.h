@@ -15,10 +15,14 @@ struct elf_image {
 	const Elf64_Rela *rela, *plt;           /* plt: DT_JMPREL */
 	u64 relas, plts, relatives;             /* how many; the first `relatives` of rela name no symbol */
 	const Elf64_Dyn *dynamic;
+	const u16 *versions;                    /* of each symbol; NULL: none has one */
+	const Elf64_Verneed *needs;             /* the versions that it wants of others ... */
+	const Elf64_Verdef *defines;            /* ... and has itself; NULL: none */
 };
 
 bool elf_open(struct elf_image *e, const struct link_map *map);
 void *elf_symbol(const struct elf_image *e, const char *name);         /* a function it defines, or NULL */
+const char *elf_version(const struct elf_image *e, u32 symbol);         /* that a reference asks for; NULL: any */
 void *elf_next_symbol(const char *name);        /* the first module after us that defines it, in ld.so's order */
 const char *elf_file(const struct link_map *map);       /* its name without the directory */
 
@@ -26,5 +30,9 @@ const char *elf_file(const struct link_map *map);       /* its name without the 
  * defines it, but never us. ld.so's list must not change meanwhile: inside of dl_iterate_phdr(), or by elf_meaning_for(). */
 void *elf_meaning(const struct elf_image *e, const char *name);
 void *elf_meaning_for(const void *code, const char *name);
+
+/* In an executable at a fixed address, a function of another library may have its address: that of the executable's own PLT
+ * entry, which leads through a GOT entry of its own. Is this one of them? */
+bool elf_is_stand_in(const void *code, const char *name);
 
 #endif

@@ -153,7 +153,10 @@ struct slot_head {
 	u64 hard_stacks;            /* stacks that went through code without CFI, by frame pointer */
 	u64 stack_misses;           /* stacks that were not in the cache */
 	u64 waited_ticks;           /* spent waiting for a full pipe */
-	u64 unused[7];
+	u64 probe_enters;           /* probed calls that began here ... */
+	u64 probe_exits;            /* ... and that came to an end here; what is missing never returned (longjmp, exit) */
+	u64 probe_short;            /* of these, shorter than their row's min: not recorded */
+	u64 unused[4];
 	u32 ended;                  /* the owner's last destructor ran */
 	u32 pad;
 };
@@ -201,7 +204,7 @@ struct control {
 	u32 check_stacks;           /* 1: compare every stack with libunwind (tests) */
 	u32 device_time;            /* DEVICE_TIME_* */
 	u32 apis;                   /* API_*: whose calls are recorded */
-	u32 pad;
+	u32 ticks_per_ms;           /* 0 until the collector has seen enough of both clocks */
 	char library[512];          /* path of libmlprof.so, for children whose LD_PRELOAD was replaced */
 	char trace[1024];           /* path of the trace, for the one line said when the collector is gone */
 };

@@ -70,6 +70,13 @@ def needed(box):
     box.note("libunwind is " + ("mapped, privately" if "libunwind" in maps else "not mapped"))
 
 
+@case("rules: libmlprof.so uses no string function of libc")
+def no_vectors(box):
+    """they would change vector registers under a probed function: see preload/memory.c"""
+    out = box.native(["nm", "-D", "--undefined-only", box.tools.library]).stdout
+    same("imports", re.findall(r" U ((?:mem|str|wcs|bcopy|bzero)\w*)", out), [])
+
+
 @case("rules: top level")
 def top_level(box):
     wanted = {"meson.build", "preload", "collector", "include", "tests", "scripts", "README.md"}

@@ -1,0 +1,189 @@
+/*
+ * probe_call.c - a probed call: at entry a stamp and values, at exit one record.
+ *
+ * Nothing here is held over the real call: what it does is recorded as if we were not there. Between entry and exit libc is
+ * not called, except where a thread or a forked child is met for the first time; then all vector registers are kept.
+ */
+#include "probe.h"
+#include "buffer.h"
+#include "elf_image.h"
+#include "slots.h"
+#include "stack.h"
+#include <dlfcn.h>
+
+/* ---- entry ------------------------------------------------------------------------------- */
+
+/* Begins what has to begin. 0: we are inside of our own code, or nothing is recorded. */
+static u64 make_ready(void *frame)
+{
+	struct visit v = context_enter_slow((u64)frame);
+
+	if (v.context)
+		context_leave(v);
+	return v.context != NULL;
+}
+
+/* How many of these words of the caller's stack are there: it may end before. Mostly all lie in one page. */
+static inline u32 readable_words(const struct context *c, const struct probe_frame *f, u32 words)
+{
+	u64 at = (u64)f->stack, end = at + 8 * words, page;
+
+	if (likely((at ^ (end - 1)) < 4096) || !words)
+		return words;
+	if (at >= c->stack_low && at < c->stack_high)
+		return end <= c->stack_high ? words : (u32)(c->stack_high - at) / 8;
+	for (page = (at + 4095) & ~4095ull; page < end; page += 4096)   /* a fiber's or a signal's: the kernel knows */
+		if (!sys_readable((const void *)page))
+			return (u32)(page - at) / 8;
+	return words;
+}
+
+static void finish(struct probe_frame *f, u32 left);
+
+i64 probe_enter(struct probe_frame *f)
+{
+	const struct probe_rule *r = f->site->rule;
+	struct context *c = tls.context;
+
+	if (unlikely(tls.guard || !c || !c->chunk)) {
+		if (!probe_keeping_vectors(make_ready, f))
+			return -1;
+		c = tls.context;
+	}
+	c->slot->head.probe_enters++;
+	f->words = (u16)readable_words(c, f, r->stack);
+	f->used = f->bad = 0;
+	if (r->entry)
+		probe_fetch(f, 0, r->entry);
+	f->begin = ticks();
+	if (unlikely(r->flags & PROBE_ENTRY)) {
+		finish(f, 0);
+		return -1;
+	}
+	return f->words;
+}
+
+/* ---- exit -------------------------------------------------------------------------------- */
+
+static u64 enter_slowly(void *visit)
+{
+	struct visit *v = visit;
+
+	*v = context_enter_slow(v->before);
+	return 0;
+}
+
+/* As context_enter(), but there is no moment in which a signal's own probes would have to pass through. */
+static inline struct visit enter(struct probe_frame *f)
+{
+	struct visit v = { tls.context, 0 };
+
+	if (unlikely(tls.guard || !v.context || !v.context->chunk)) {
+		v.before = (u64)f;
+		probe_keeping_vectors(enter_slowly, &v);
+		if (v.context)
+			writing_begin(v.context);
+		return v;
+	}
+	tls.guard = (u64)f | WRITING;
+	__atomic_store_n(&v.context->slot->head.busy, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return v;
+}
+
+static inline void leave(struct visit v)
+{
+	__atomic_store_n(&v.context->slot->head.busy, 0, __ATOMIC_RELEASE);
+	context_leave(v);
+}
+
+static inline bool is_short(const struct probe_frame *f, u64 t)
+{
+	const struct probe_rule *r = f->site->rule;
+
+	return unlikely(r->min_ns) && t - f->begin < r->min_ns * guest.control->ticks_per_ms / 1000000;
+}
+
+static inline __attribute__((always_inline)) void record(struct context *c, struct probe_frame *f, u64 t, u32 left)
+{
+	struct probe_site *s = f->site;
+	u32 words = 3 + (f->used + 7) / 8;
+	struct rec_probe r = { .begin = f->begin, .site = PROBE_WORD(s->id, left, f->bad) };
+	const u64 *value = probe_values(f);
+	u64 *body;
+
+	if (unlikely(s->told != image->born))
+		probe_tell(c, s, t);
+	if (s->rule->flags & PROBE_CALLSTACK)
+		r.node = stack_here(c, (struct caller){ f->pc, (u64)f->stack, f->rbp }, t);
+	if (unlikely(t - c->last >= EVENT_DT_LIMIT || !buffer_has_room(c, words + 1))) {
+		buffer_event(c, EVENT_probe, t, &r, sizeof r, (const char *)value, f->used);
+		return;
+	}
+	body = buffer_down(c) + 1 - words;
+	body[0] = r.begin;
+	body[1] = r.site;
+	body[2] = r.node;
+	if (f->used) {
+		*(u64 *)((char *)value + f->used) = 0;          /* there is room for it */
+		for (u32 i = 3; i < words; i++)
+			body[i] = *value++;
+	}
+	*buffer_up(c) = KIND_event | (u64)EVENT_probe << 3 | (u64)f->used << 11 | (t - c->last) << EVENT_DT_SHIFT;
+	c->last = t;
+	buffer_publish(c, USED_STEP(1, words));
+}
+
+/* A call that began before this image did is its parent's: that one records it. */
+static inline __attribute__((always_inline)) void finish_inline(struct probe_frame *f, u32 left)
+{
+	const struct probe_rule *r = f->site->rule;
+	struct visit v = enter(f);
+	struct context *c = v.context;
+	u64 t;
+
+	if (unlikely(!c)) {
+		if (tls.context && tls.context->chunk)
+			tls.context->slot->head.probe_exits++;
+		return;
+	}
+	t = r->flags & PROBE_ENTRY ? f->begin : ticks();
+	if (likely(f->begin >= image->born)) {
+		c->slot->head.probe_exits++;
+		if (is_short(f, t)) {
+			c->slot->head.probe_short++;
+		} else {
+			if (r->all > r->entry)
+				probe_fetch(f, r->entry, r->all);
+			record(c, f, t, left);
+		}
+	}
+	leave(v);
+}
+
+static __attribute__((noinline)) void finish(struct probe_frame *f, u32 left) { finish_inline(f, left); }
+void probe_exit(struct probe_frame *f) { finish_inline(f, 0); }
+
+/* ---- exceptions and cancellation ------------------------------------------------------------ */
+
+/*
+ * The unwinder comes by. Which one that is (libgcc_s, another) is seen from where it calls us; it is the one to ask
+ * for rbp, which leads to the frame. A call left this way has no results.
+ */
+int probe_personality(int version, int actions, u64 class, void *exception, void *context)
+{
+	enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8, RBP = 6 };
+	u64 (*get_register)(void *, int);
+	struct dl_find_object unwinder;
+	struct probe_frame *f;
+	struct elf_image e;
+
+	(void)version, (void)class, (void)exception;
+	if (!(actions & CLEANUP_PHASE) || _dl_find_object(__builtin_return_address(0), &unwinder) != 0 ||
+	    !elf_open(&e, unwinder.dlfo_link_map) || !(get_register = (__typeof__(get_register))elf_symbol(&e, "_Unwind_GetGR")))
+		return CONTINUE_UNWIND;
+	f = (struct probe_frame *)(get_register(context, RBP) - PROBE_FRAME);
+	f->ret[0] = f->ret[1] = f->fret[0][0] = f->fret[0][1] = 0;
+	finish(f, PROBE_UNWOUND);
+	return CONTINUE_UNWIND;
+}
