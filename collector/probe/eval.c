@@ -4,6 +4,7 @@
  * Unknown is a value: what could not be read, what nobody bound a name to, a division by zero. It spreads through
  * arithmetic and shows as "?" in texts.
  */
+#include "glob.h"
 #include "inside.h"
 
 #include "../util/array.h"
@@ -81,8 +82,8 @@ struct value {
 };
 
 struct asked {
+	const struct probe_rule *rule;
 	const struct probe_body *body;
-	char letter;
 	const struct probe_scope *scope;
 };
 
@@ -293,7 +294,7 @@ static struct value value_of(const struct asked *q, u32 number)
 	case NODE_FETCH:
 		return fetch_value(q, n);
 	case NODE_LETTER:
-		return whole(q->letter);
+		return whole(q->rule->letter);
 	case NODE_WORD:
 		return text(n->word, strlen(n->word));
 	case NODE_KEY:
@@ -436,6 +437,16 @@ static void put_name(struct out *o, const struct probe_scope *s, enum part_kind 
 		put(o, n.base, (size_t)(n.end - n.base));
 }
 
+/* Of a row without a wildcard: the symbol. */
+static void put_wild(struct out *o, const struct asked *q)
+{
+	const char *symbol = q->scope->symbol ? q->scope->symbol : "?";
+	size_t length;
+	const char *wild = glob_wild(q->rule->symbol, symbol, &length);
+
+	put(o, length ? wild : symbol, length ? length : strlen(symbol));
+}
+
 static bool put_node(struct out *o, const struct asked *q, u32 number)
 {
 	const struct node *n = &q->body->node[number];
@@ -453,7 +464,9 @@ static bool put_node(struct out *o, const struct asked *q, u32 number)
 		if (part->kind == PART_PLAIN)
 			put(o, part->text, strlen(part->text));
 		else if (part->kind == PART_LETTER)
-			put(o, &q->letter, 1);
+			put(o, &q->rule->letter, 1);
+		else if (part->kind == PART_WILD)
+			put_wild(o, q);
 		else if (part->kind != PART_KEY)
 			put_name(o, q->scope, part->kind);
 		else if (!put_node(o, q, q->body->key[part->key].node))
@@ -510,7 +523,7 @@ bool probe_key_is_text(const struct probe_rule *rule, u32 i)
 
 bool probe_number(const struct probe_rule *rule, const char *key, const struct probe_scope *scope, double *value, i64 *number)
 {
-	struct asked q = { rule->body, rule->letter, scope };
+	struct asked q = { rule, rule->body, scope };
 	u32 k = find(rule, key);
 	struct value v = k == NONE ? unknown : value_of(&q, rule->body->key[k].node);
 
@@ -525,7 +538,7 @@ bool probe_number(const struct probe_rule *rule, const char *key, const struct p
 
 bool probe_text(const struct probe_rule *rule, const char *key, const struct probe_scope *scope, char *to, size_t size)
 {
-	struct asked q = { rule->body, rule->letter, scope };
+	struct asked q = { rule, rule->body, scope };
 	struct out o = { to, 0, size };
 	u32 k = find(rule, key);
 

@@ -334,7 +334,7 @@ static bool add_part(struct parser *p, struct part part)
 
 static const char *const part_name[] = {
 	[PART_SYMBOL] = "symbol", [PART_DEMANGLED] = "demangled", [PART_FUNCTION] = "function", [PART_SCOPE] = "scope", [PART_BASE] = "base",
-	[PART_LETTER] = "letter",
+	[PART_LETTER] = "letter", [PART_WILD] = "wild",
 };
 
 #define NO_LETTER "expected [...] in each symbol of this row: 'letter' is the one that stands for it"
@@ -347,10 +347,10 @@ static bool brace_part(struct parser *p)
 	struct part part = { .kind = PART_KEY, .at = start };
 
 	if (!length || parse_peek(p, length) != '}') {
-		fail(p, p->at, "a key or symbol, demangled, function, scope, base, letter, then '}'");
+		fail(p, p->at, "a key or symbol, demangled, function, scope, base, letter, wild, then '}'");
 		return false;
 	}
-	for (u8 i = PART_SYMBOL; i <= PART_LETTER; i++)
+	for (u8 i = PART_SYMBOL; i <= PART_WILD; i++)
 		if (is_word(p, length, part_name[i]))
 			part.kind = i;
 	if (part.kind == PART_LETTER && !p->lettered)

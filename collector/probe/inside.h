@@ -39,7 +39,7 @@ struct node {
 };
 
 /* Pieces of "sgemm {M}x{N}": plain text, or one of what can stand in braces. */
-enum part_kind { PART_PLAIN, PART_KEY, PART_SYMBOL, PART_DEMANGLED, PART_FUNCTION, PART_SCOPE, PART_BASE, PART_LETTER };
+enum part_kind { PART_PLAIN, PART_KEY, PART_SYMBOL, PART_DEMANGLED, PART_FUNCTION, PART_SCOPE, PART_BASE, PART_LETTER, PART_WILD };
 
 struct part {
 	u8 kind;

@@ -4,6 +4,7 @@
 #include "library.h"
 
 #include "../util/array.h"
+#include "glob.h"
 #include "inside.h"
 
 #include <errno.h>
@@ -188,30 +189,6 @@ void library_release(struct library *l)
 
 /* ---- matching ----------------------------------------------------------------------------- */
 
-/* '*' any characters, '?' one. */
-static bool fits(const char *glob, const char *text)
-{
-	const char *star = NULL, *from = NULL;
-
-	while (*text) {
-		if (*glob == '*') {
-			star = ++glob;
-			from = text;
-		} else if (*glob == '?' || *glob == *text) {
-			glob++;
-			text++;
-		} else if (star) {
-			glob = star;
-			text = ++from;
-		} else {
-			return false;
-		}
-	}
-	while (*glob == '*')
-		glob++;
-	return !*glob;
-}
-
 /* The first symbol that is not before these letters. */
 static u32 first_from(const struct library *l, const char *prefix, size_t length)
 {
@@ -242,7 +219,7 @@ static void match_symbols(const struct library *l, const char *glob, struct libr
 	size_t prefix = strcspn(glob, "*?");
 
 	for (u32 i = first_from(l, glob, prefix); i < l->symbols && !strncmp(l->symbol[i].name, glob, prefix); i++)
-		if (fits(glob, l->symbol[i].name))
+		if (glob_fits(glob, l->symbol[i].name))
 			count(m, l->symbol[i].flags);
 }
 
@@ -278,7 +255,7 @@ struct library_match library_match(const struct library *l, const char *path, co
 	struct library_match m = { 0 };
 
 	match_symbols(l, rule->symbol, &m);
-	m.other = rule->body->library && m.exported && !fits(rule->body->library, base ? base + 1 : path);
+	m.other = rule->body->library && m.exported && !glob_fits(rule->body->library, base ? base + 1 : path);
 	m.by_table = strchr(rule->symbol, '.') && reached_by_table(l, path, set, rule->symbol, 0);
 	return m;
 }

@@ -69,7 +69,7 @@ static const struct { const char *text, *said; } bad[] = {
 	{ "f span a=b b=a", "x.probes:1:14: expected a value that does not depend on itself, as 'a' does" },
 	{ "f span name=\"{name}\"", "x.probes:1:14: expected a value that does not depend on itself, as 'name' does" },
 	{ "f span name=\"{M}\"", "x.probes:1:14: expected a key of this row, and 'M' is none" },
-	{ "f span name=\"{M\"", "x.probes:1:15: expected a key or symbol, demangled, function, scope, base, letter, then '}', not 'M\"'" },
+	{ "f span name=\"{M\"", "x.probes:1:15: expected a key or symbol, demangled, function, scope, base, letter, wild, then '}', not 'M\"'" },
 	{ "f span name=\"text", "x.probes:1:18: expected '\"' at the end of the text, not the end of the row" },
 	{ "f span a=foo(1)", "x.probes:1:10: expected one of the functions name sym cur min max, not 'foo(1)'" },
 	{ "f span a=min(1)", "x.probes:1:15: expected ',' and a second value, not ')'" },
@@ -418,6 +418,26 @@ static void test_letters(void)
 	probes_free(set);
 }
 
+static const struct { const char *glob, *symbol, *wild; } wilds[] = {
+	{ "dnnl_*_desc_init", "dnnl_matmul_desc_init", "matmul" }, { "dnnl_*_desc_init", "dnnl_a_desc_init_desc_init", "a_desc_init" },
+	{ "ab*", "abc", "c" }, { "ab*", "ab", "ab" }, { "ab*c*d", "abxcyd", "x" }, { "ab?*", "abcd", "d" }, { "abc", "abc", "abc" }, { "ab*c", "abd", "d" },
+};
+
+static void test_wild(void)
+{
+	char row[64], text[PROBE_NAME_MAX];
+
+	for (size_t i = 0; i < sizeof wilds / sizeof *wilds; i++) {
+		snprintf(row, sizeof row, "%s span name=\"{wild}\"", wilds[i].glob);
+		struct probe_set *set = parsed(row);
+		struct probe_scope scope = { .symbol = wilds[i].symbol };
+
+		probe_name(probes_rule(set, 0), &scope, text, sizeof text);
+		ok(!strcmp(text, wilds[i].wild), "%s in %s: %s", wilds[i].glob, wilds[i].symbol, text);
+		probes_free(set);
+	}
+}
+
 static void test_keys(void)
 {
 	struct probe_set *set = parsed("f copy bytes=8 dir=$arg4 why=$arg1 what=\"x\" when=1 name=n also=what\ng copy bytes=1 dir=d2h\nh copy bytes=1");
@@ -473,6 +493,7 @@ int main(void)
 	test_record_lengths();
 	test_names();
 	test_letters();
+	test_wild();
 	test_keys();
 	test_presets();
 	return done();
