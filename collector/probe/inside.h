@@ -105,6 +105,8 @@ struct parser {
 	struct probe_set *set;
 	const char *file, *preset;
 	const char *text, *end, *at;
+	const char *line_start;         /* of line number `line`, the last one asked for; 0: none yet */
+	u32 line;
 	struct probe_body *body;        /* of the row */
 	int depth;
 	bool lettered;                  /* all its symbols have a [...] */

@@ -22,33 +22,35 @@ enum { SYMBOL_MAX = 1000 };
 
 /* ---- messages ----------------------------------------------------------------------------- */
 
-static void place_of(const struct parser *p, const char *at, u32 *line, u32 *column)
+/* Counts on from the place it was asked for last. */
+static u32 line_of(struct parser *p, const char *at)
 {
-	const char *start = p->text;
+	const char *c;
 
-	*line = 1;
-	for (const char *c = p->text; c < at && c < p->end; c++) {
-		if (*c == '\n') {
-			start = c + 1;
-			++*line;
-		}
+	if (!p->line || at < p->line_start) {
+		p->line = 1;
+		p->line_start = p->text;
 	}
-	*column = (u32)(at - start) + 1;
+	while ((c = memchr(p->line_start, '\n', (size_t)(at - p->line_start)))) {
+		p->line_start = c + 1;
+		p->line++;
+	}
+	return p->line;
 }
 
 bool parse_fail(struct parser *p, const char *at, const char *format, ...)
 {
 	char *to = p->error->text;
 	size_t size = sizeof(p->error->text);
-	u32 line, column;
+	u32 line;
 	va_list args;
 	int used;
 
 	if (p->failed)
 		return false;
 	p->failed = true;
-	place_of(p, at, &line, &column);
-	used = snprintf(to, size, "%.200s:%u:%u: ", p->file, line, column);
+	line = line_of(p, at);
+	used = snprintf(to, size, "%.200s:%u:%u: ", p->file, line, (u32)(at - p->line_start) + 1);
 	va_start(args, format);
 	vsnprintf(to + used, size - (size_t)used, format, args);
 	va_end(args);
@@ -445,9 +447,8 @@ static bool add_rules(struct parser *p, const struct symbols *s, enum probe_role
 		.role = role, .file = p->file, .preset = p->preset, .domain = b->domain ? b->domain : domain_of(p),
 		.min_ns = b->min_ns, .entry = b->entry, .callstack = b->callstack, .body = b,
 	};
-	u32 column;
 
-	place_of(p, s->at, &rule.line, &column);
+	rule.line = line_of(p, s->at);
 	for (const char *at = s->at, *end = s->at + s->length; at < end;) {
 		const char *bar = memchr(at, '|', (size_t)(end - at));
 		size_t length = (size_t)((bar ? bar : end) - at);
