@@ -30,9 +30,24 @@ static const char *wrapper_name(const struct frames *all)
 	return strncmp(last->function, "w_", 2) ? NULL : last->function + 2;
 }
 
+/* Devices that have a driver: what probes made of a library has none. `only` is one of them. */
+static u32 drivers(const struct process *p, const struct device **only)
+{
+	u32 count = 0;
+
+	for (u32 i = 0; i < p->devices; i++)
+		if (!device_is_library(p->device[i])) {
+			*only = p->device[i];
+			count++;
+		}
+	return count;
+}
+
 const char *driver_call(struct symbols *y, const struct process *p, u32 node)
 {
-	if (!p->devices)
+	const struct device *any;
+
+	if (!drivers(p, &any))
 		return NULL;
 	for (u32 depth = 0; node && node < p->nodes && depth < DEPTH_MAX; depth++) {
 		struct frames all = symbols_frames(y, p, node);
@@ -47,5 +62,7 @@ const char *driver_call(struct symbols *y, const struct process *p, u32 node)
 
 const struct device *driver_device(const struct process *p)
 {
-	return p->devices == 1 ? p->device[0] : NULL;
+	const struct device *only;
+
+	return drivers(p, &only) == 1 ? only : NULL;
 }

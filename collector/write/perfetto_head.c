@@ -180,6 +180,10 @@ static void numbers(struct perfetto *w, const struct symbols *y)
 		{ "mlprof.losses.works_failed", l->failed },
 		{ "mlprof.losses.works_not_drawn", l->works },
 		{ "mlprof.losses.unknown_ids", l->unknown_ids },
+		{ "mlprof.losses.probe_values", l->probe_values },
+		{ "mlprof.losses.probe_calls", l->probe_calls },
+		{ "mlprof.losses.probe_frees", l->probe_frees },
+		{ "mlprof.probe_calls_too_short", s->short_probes },
 	};
 
 	for (size_t i = 0; i < COUNT(row); i++)

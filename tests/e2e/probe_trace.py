@@ -33,6 +33,9 @@ def calls(box):
     rows = run.sql(f"select s.name, {ARGS.format('failed')} as failed, {ARGS.format('left_by_exception')} as left from slice s")
     same("failed", [row["name"] for row in rows if row["failed"]], ["cardMalloc", "cardWait"])
     same("left", [row["name"] for row in rows if row["left"]], ["lib::eval"])
+    found = {row["name"].rsplit(".", 1)[1]: row["int_value"] for row in run.sql("""select name, int_value from metadata
+        where name like 'trace_attribute.mlprof.%probe_%'""")}
+    same("what is missing", found, {"probe_values": 1, "probe_calls": 3, "probe_frees": 1, "probe_calls_too_short": 11})
 
 
 @case("probe trace: work on the queues of its library, marked as the host saw it, with arrows")
