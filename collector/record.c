@@ -68,6 +68,11 @@ static int make_control(struct recording *r, const struct recording_setup *s)
 	return 0;
 }
 
+static int make_probes(struct recording *r, const struct recording_setup *s)
+{
+	return s->probes ? place_file(r->dir_fd, "probes", s->probes, s->probes_bytes) : 0;
+}
+
 /* A write end of our own keeps the pipe from hanging up between two programs. */
 static int make_pipe(struct recording *r)
 {
@@ -130,6 +135,17 @@ static void say_machine(struct recording *r, const struct recording_setup *s)
 		own_event(&r->own, r->start_ticks, EVENT_option, NULL, 0, s->options[i], strlen(s->options[i]));
 }
 
+/* What the rows of the table mean, for the model and for a replay. */
+static void say_probes(struct recording *r, const struct recording_setup *s)
+{
+	size_t at, left;
+
+	for (at = 0; at < s->probe_rows_bytes; at += TEXT_MAX) {
+		left = s->probe_rows_bytes - at;
+		own_event(&r->own, r->start_ticks, EVENT_probe_rows, NULL, 0, s->probe_rows + at, left < TEXT_MAX ? left : TEXT_MAX);
+	}
+}
+
 static void say_clock(struct recording *r)
 {
 	struct rec_clock c = tick_clocks(r->tick_kind);
@@ -149,7 +165,7 @@ static void begin_own_stream(struct recording *r, const struct recording_setup *
 	own_init(&r->own, c.ticks, intake_own_full, r);
 	say_session(r, s);
 	say_machine(r, s);
-	probing_say(r, s->probes);
+	say_probes(r, s);
 	say_clock(r);
 }
 
@@ -163,10 +179,8 @@ int recording_open(struct recording **to, const struct recording_setup *s, char 
 	r->sample_ms = s->sample_ms;
 	if ((error = place_make(r->dir, sizeof(r->dir), &r->dir_fd)))
 		error = fail(error, why, why_size, "cannot make a session directory", NULL);
-	else if ((error = make_control(r, s)) || (error = make_pipe(r)))
+	else if ((error = make_probes(r, s)) || (error = make_control(r, s)) || (error = make_pipe(r)))
 		error = fail(error, why, why_size, "cannot set up", r->dir);
-	else if ((error = probing_write(r, s->probes)))
-		error = fail(error, why, why_size, "cannot write the probes into", r->dir);
 	else if ((error = -raw_open(&r->raw, s->raw)))
 		error = fail(error, why, why_size, "cannot write", s->raw);
 	r->feed = feed_new(s->listener);

@@ -13,7 +13,6 @@
 #define RECORD_H
 
 #include "model/session.h"
-#include "probe/probe.h"
 
 struct recording;
 
@@ -29,7 +28,10 @@ struct recording_setup {
 	const char *trace;              /* for the control page */
 	const char *raw;                /* file to keep the raw stream in, or NULL */
 	const char *const *options;     /* "name=value" of options not at their default, NULL at the end */
-	const struct probe_set *probes; /* NULL: none */
+	const void *probes;             /* the table for the library (mlprof/probes.h), or NULL */
+	size_t probes_bytes;
+	const char *probe_rows;         /* the source of that table */
+	size_t probe_rows_bytes;
 	const struct listener *listener;
 };
 

@@ -5,7 +5,6 @@
  *   intake.c    the pipe: bytes become chunks, chunks go to the raw file and to the merge
  *   watch.c     process images: their rings, how far each thread has come, their ends
  *   heard.c     children that were announced and have said nothing yet
- *   probing.c   the probe table, its source
  */
 #ifndef RECORDING_H
 #define RECORDING_H
@@ -97,10 +96,5 @@ void heard_chunk(struct recording *r, const union chunk *c);    /* that has `chi
 void heard_forget(struct recording *r, u32 pid);
 void heard_ends(struct recording *r);
 void heard_release(struct recording *r);
-
-/* ---- probing.c ------------------------------------------------------------------------------ */
-
-int probing_write(const struct recording *r, const struct probe_set *probes);     /* 0 or an errno */
-void probing_say(struct recording *r, const struct probe_set *probes);
 
 #endif

@@ -1,5 +1,6 @@
 /* turn.c - what `run` and `collect` have in common. */
 #include "turn.h"
+#include "probe/probe.h"
 #include "util/say.h"
 
 #include <fcntl.h>
@@ -18,25 +19,27 @@ static void free_list(char **list)
 	free(list);
 }
 
-/* NULL: something is wrong with what --probes names, and that was said. */
-static struct probe_set *choose_probes(const struct settings *set)
+/* The table of what --probes names, and its source; both empty if it names no rows. False: something is wrong, and was said. */
+static bool choose_probes(const struct settings *set, struct buf *table, struct buf *source)
 {
 	struct probe_set *probes = probes_new();
-	struct probe_error error;
+	struct probe_error error = { "no memory for the probes" };
+	bool good = probes_select(probes, set->probes, &error) && (!probes_count(probes) || probes_compile(probes, table));
 
-	if (probes_select(probes, set->probes, &error))
-		return probes;
-	say("%s", error.text);
+	if (good && probes_count(probes))
+		probes_source(probes, source);
+	if (!good)
+		say("%s", error.text);
 	probes_free(probes);
-	return NULL;
+	return good;
 }
 
 struct recording *turn_open(const struct settings *set, char *const *command, const char *library,
 			    const struct output *output, bool bare)
 {
-	struct probe_set *probes = choose_probes(set);
+	struct buf table = { 0 }, source = { 0 };
 
-	if (!probes)
+	if (!choose_probes(set, &table, &source))
 		return NULL;
 	char **options = option_changed(settings_rows, set), why[512] = "";
 	struct recording_setup setup = {
@@ -54,14 +57,18 @@ struct recording *turn_open(const struct settings *set, char *const *command, co
 		.trace = output->trace.name,
 		.raw = output->raw.now,
 		.options = (const char *const *)options,
-		.probes = probes,
+		.probes = table.at,
+		.probes_bytes = table.used,
+		.probe_rows = source.at,
+		.probe_rows_bytes = source.used,
 		.listener = &output->listener,
 	};
 	struct recording *r = NULL;
 	int error = recording_open(&r, &setup, why, sizeof why);
 
 	free_list(options);
-	probes_free(probes);
+	buf_release(&table);
+	buf_release(&source);
 	if (!error)
 		return r;
 	say("%s: %s", *why ? why : "cannot record", strerror(-error));

@@ -34,16 +34,15 @@ static u32 row_of(const struct probe_set *set, const char *name)
 	return i;
 }
 
-static u32 put_slots(struct table *t, const struct probe_set *set, const struct probe_body *b)
+static void put_slots(struct table *t, const struct probe_set *set, u32 row)
 {
-	u32 first = (u32)(t->slots.used / sizeof(struct probe_slot));
+	const struct probe_body *b = set->rule[row]->body;
 
 	for (u32 i = 0; i < b->slots; i++) {
-		struct probe_slot slot = { b->slot[i].index, row_of(set, b->slot[i].name) };
+		struct probe_slot slot = { row, b->slot[i].index, row_of(set, b->slot[i].name) };
 
 		buf_add(&t->slots, (const char *)&slot, sizeof(slot));
 	}
-	return first;
 }
 
 static u16 flags_of(const struct probe_rule *rule)
@@ -56,8 +55,8 @@ static u16 flags_of(const struct probe_rule *rule)
 		     (table && probe_has(rule, "size") ? PROBE_SIZED : 0));
 }
 
-/* Rows of one line share fetches and slots. */
-static void put_row(struct table *t, const struct probe_set *set, const struct probe_rule *rule, struct probe_row *last, const struct probe_body *last_body)
+/* Rows of one line share their fetches. */
+static void put_row(struct table *t, const struct probe_rule *rule, struct probe_row *last, const struct probe_body *last_body)
 {
 	const struct probe_body *b = rule->body;
 	struct probe_row row = *last;
@@ -67,7 +66,6 @@ static void put_row(struct table *t, const struct probe_set *set, const struct p
 			.library = b->library ? put_text(t, b->library) : PROBE_ANY,
 			.fetch = put_fetches(t, b), .fetches = (u16)b->fetches, .entry_fetches = (u16)b->entry_fetches,
 			.stack = (u16)b->stack, .min_ns = b->min_ns,
-			.slot = put_slots(t, set, b), .slots = b->slots,
 		};
 	}
 	row.flags = flags_of(rule);
@@ -83,7 +81,8 @@ static void put_all(struct table *t, const struct probe_set *set)
 	const struct probe_body *body = NULL;
 
 	for (u32 i = 0; i < set->rules; i++) {
-		put_row(t, set, set->rule[i], &last, body);
+		put_row(t, set->rule[i], &last, body);
+		put_slots(t, set, i);
 		body = set->rule[i]->body;
 	}
 	while (t->texts.used % 8)

@@ -52,12 +52,12 @@ struct probe_row {
 	u16 stack;                      /* words of the caller's stack that the real function gets */
 	u16 flags;                      /* PROBE_* */
 	u64 min_ns;                     /* a shorter call is only counted */
-	u32 slot, slots;                /* of a PROBE_TABLE */
 };
 
-/* Function number `index` of a table is probed by `row`, whose symbol is the name the probe file gave it. */
+/* Function number `index` of the table that row `table` finds is probed by `row`, whose symbol is the name the probe file gave it. Slots are
+ * in the order of their tables. */
 struct probe_slot {
-	u32 index, row;
+	u32 table, index, row;
 };
 
 #define PROBE_ANY UINT32_MAX

@@ -12,8 +12,8 @@ from harness import ROOT, TESTS, Skip, case, check, same
 PRESETS = os.path.join(ROOT, "collector", "probe", "presets")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 
-# struct probe_head, probe_row, probe_fetch of include/mlprof/probes.h
-HEAD, ROW, FETCH, SLOT = "<6I", "<4I4HQ2I", "<5B3x4i", "<2I"
+# struct probe_head, probe_row, probe_fetch, probe_slot of include/mlprof/probes.h
+HEAD, ROW, FETCH, SLOT = "<6I", "<4I4HQ", "<5B3x4i", "<3I"
 MAGIC, ANY = 0x4250504d, 0xffffffff
 
 
@@ -176,7 +176,7 @@ def compiled(box):
     more = table_of(box, f"+openmp,-blas,{path}")
     check("more and less", more.symbols()[:3] == mine.symbols() and "GOMP_parallel" in more.symbols() and "cblas_sgemm" not in more.symbols())
     base = more.symbols().index("OrtGetApiBase")
-    same("a slot leads to its row", more.symbols()[more.slots[more.rows[base][9]][1]], "OrtApiBase.GetApi")
+    same("a slot leads to its row", [(index, more.symbols()[row]) for table, index, row in more.slots if table == base], [(0, "OrtApiBase.GetApi")])
     same("no rows, no file", table_of(box, "none"), None)
     box.note(f"{len(usual.rows)} rows by default, {len(usual.texts)} bytes of names")
 

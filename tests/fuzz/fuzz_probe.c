@@ -41,7 +41,7 @@ static void check_table(const struct probe_set *set)
 	for (u32 i = 0; i < h->rows; i++) {
 		if (row[i].symbol >= h->text_bytes || (row[i].library != PROBE_ANY && row[i].library >= h->text_bytes) ||
 		    row[i].fetches > PROBE_FETCHES_MAX || row[i].entry_fetches > row[i].fetches || row[i].fetch + row[i].fetches > h->fetches ||
-		    row[i].slot + row[i].slots > h->slots || row[i].prefix > strlen(b.at + texts + row[i].symbol) || row[i].stack > PROBE_STACK_MAX)
+		    row[i].prefix > strlen(b.at + texts + row[i].symbol) || row[i].stack > PROBE_STACK_MAX)
 			abort();
 	}
 	for (u32 i = 0; i < h->fetches; i++) {
@@ -50,9 +50,12 @@ static void check_table(const struct probe_set *set)
 		if (f->type >= PROBE_TYPES || f->steps > PROBE_STEPS_MAX || !f->count || f->count > PROBE_ARRAY_MAX)
 			abort();
 	}
-	for (u32 i = 0; i < h->slots; i++)
-		if (((const struct probe_slot *)(b.at + texts + h->text_bytes))[i].row >= h->rows)
+	for (u32 i = 0; i < h->slots; i++) {
+		const struct probe_slot *slot = (const struct probe_slot *)(b.at + texts + h->text_bytes) + i;
+
+		if (slot->row >= h->rows || slot->table >= h->rows || !(row[slot->table].flags & PROBE_TABLE) || (i && slot[-1].table > slot->table))
 			abort();
+	}
 	buf_release(&b);
 }
 

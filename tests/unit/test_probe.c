@@ -205,9 +205,9 @@ static void test_table(void)
 	ok(is_fetch(b, FROM_STACK, 3, TYPE_STRING, 1, 2, -16) && b->offset[1] == 8, "pointers are followed from the inside out");
 	ok(r[3].flags == (PROBE_ENTRY | PROBE_CAREFUL) && r[3].stack == 20 && is_fetch(&t.fetch[r[3].fetch], FROM_ARG, 2, TYPE_U64, 1, 0, 0),
 	   "sret moves the arguments; the stack covers what is fetched");
-	ok(r[4].flags == (PROBE_TABLE | PROBE_SIZED) && r[4].slots == 2 && r[4].fetches == 2 && r[4].entry_fetches == 0, "a table of functions");
+	ok(r[4].flags == (PROBE_TABLE | PROBE_SIZED) && t.head->slots == 2 && r[4].fetches == 2 && r[4].entry_fetches == 0, "a table of functions");
 	ok(is_fetch(&t.fetch[r[4].fetch + 1], FROM_RETURN, 0, TYPE_U64, 1, 1, 8), "its address is the last fetch");
-	ok(t.slot[r[4].slot].index == 9 && t.slot[r[4].slot].row == 5 && t.slot[r[4].slot + 1].row == 6, "its slots know their rows");
+	ok(t.slot[0].table == 4 && t.slot[0].index == 9 && t.slot[0].row == 5 && t.slot[1].table == 4 && t.slot[1].row == 6, "its slots know their rows");
 	ok(probes_rule(set, 5)->line == 8 && !strcmp(probes_rule(set, 5)->symbol, "Api.Run") && !probes_rule(set, 7), "rows know their lines");
 	ok(!strcmp(probes_rule(set, 0)->domain, "x") && !probes_rule(set, 0)->preset, "and where they are from");
 	buf_release(&t.bytes);
