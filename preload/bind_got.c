@@ -5,7 +5,8 @@
  *   R_X86_64_64               function pointers in data: for device APIs, and for probe rows that say so
  *
  * What a slot holds is what ld.so has bound it to, by its own rules; that is what the stub will call. Only lazy slots that
- * were never used have to be resolved first: ld.so is asked as if the module itself did.
+ * were never used have to be resolved first: ld.so is asked as if the module itself did. (A library that is loaded for all
+ * to see only after that, and before the first call, comes too late to take the call over.)
  *
  * A module is looked at once, when it has come: at start, or when the program calls dlsym or dlopen after it was loaded (a
  * Python extension's PyInit_*, a plugin's first function). What a plugin's own constructors call is not seen.
