@@ -108,6 +108,28 @@ int place_make(char *dir, size_t size, int *fd)
 	return 0;
 }
 
+int place_file(int fd, const char *name, const void *bytes, size_t length)
+{
+	int file = openat(fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), error = 0;
+	const char *at = bytes;
+
+	if (file < 0)
+		return errno;
+	while (length && !error) {
+		ssize_t n = write(file, at, length);
+
+		if (n > 0)
+			at += n, length -= (size_t)n;
+		else if (n == 0 || errno != EINTR)
+			error = n == 0 ? EIO : errno;
+	}
+	if (close(file) && !error)
+		error = errno;
+	if (error)
+		unlinkat(fd, name, 0);
+	return error;
+}
+
 void place_remove(const char *dir, int fd)
 {
 	if (fd >= 0)

@@ -8,6 +8,7 @@
 
 /* Makes the directory and locks it for as long as *fd is open. 0 or an errno. */
 int place_make(char *dir, size_t size, int *fd);
+int place_file(int fd, const char *name, const void *bytes, size_t length);     /* a file in it, whole or not at all; 0 or an errno */
 void place_remove(const char *dir, int fd);
 
 #endif

@@ -68,6 +68,11 @@ static int make_control(struct recording *r, const struct recording_setup *s)
 	return 0;
 }
 
+static int make_probes(struct recording *r, const struct recording_setup *s)
+{
+	return s->probes ? place_file(r->dir_fd, "probes", s->probes, s->probes_bytes) : 0;
+}
+
 /* A write end of our own keeps the pipe from hanging up between two programs. */
 static int make_pipe(struct recording *r)
 {
@@ -162,7 +167,7 @@ int recording_open(struct recording **to, const struct recording_setup *s, char 
 	r->sample_ms = s->sample_ms;
 	if ((error = place_make(r->dir, sizeof(r->dir), &r->dir_fd)))
 		error = fail(error, why, why_size, "cannot make a session directory", NULL);
-	else if ((error = make_control(r, s)) || (error = make_pipe(r)))
+	else if ((error = make_probes(r, s)) || (error = make_control(r, s)) || (error = make_pipe(r)))
 		error = fail(error, why, why_size, "cannot set up", r->dir);
 	else if ((error = -raw_open(&r->raw, s->raw)))
 		error = fail(error, why, why_size, "cannot write", s->raw);

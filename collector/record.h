@@ -28,6 +28,8 @@ struct recording_setup {
 	const char *trace;              /* for the control page */
 	const char *raw;                /* file to keep the raw stream in, or NULL */
 	const char *const *options;     /* "name=value" of options not at their default, NULL at the end */
+	const void *probes;             /* the table for the library (mlprof/probes.h), or NULL */
+	size_t probes_bytes;
 	const struct listener *listener;
 };
 

@@ -25,6 +25,7 @@ struct module {
 	const struct link_map *map;
 	u64 relro, relro_end;           /* read-only once relocated */
 	enum { UNKNOWN, SEALED, OPENED, NEVER_SEALED } state;
+	const void *ret;                /* of its code; NULL: not looked for yet */
 };
 
 /* ---- which modules ------------------------------------------------------------------- */
@@ -108,16 +109,16 @@ static bool is_lazy(const struct module *m, const struct elf_image *e, const cha
 	return map_of(value) == m->map && elf_symbol(e, name) != value;
 }
 
-/* `plt` is code of the module. What ld.so would find for it: in its own scope, in its own order, of the version it wants
- * (a library without versions serves all). */
-static void *resolve(const struct elf_image *e, const char *name, const char *version, const void *plt)
+/* What ld.so would find for the module: in its own scope, in its own order, of the version it wants (a library without
+ * versions serves all). */
+static void *resolve(const struct module *m, const struct elf_image *e, const char *name, const char *version)
 {
-	void *real = bind_as(plt, RTLD_DEFAULT, name, version);
+	void *real = bind_as(m->ret, RTLD_DEFAULT, name, version);
 
 	if (!real && version)
-		return resolve(e, name, NULL, plt);
+		return resolve(m, e, name, NULL);
 	if (real && elf_is_stand_in(real, name)) {
-		real = bind_as(real, RTLD_NEXT, name, version);
+		real = bind_as(bind_next_ret(real), RTLD_NEXT, name, version);
 		if (!real)
 			real = elf_meaning(e, name);
 	}
@@ -146,8 +147,11 @@ static void bind_probe(struct module *m, const struct elf_image *e, const Elf64_
 
 	if (!real || probe_is_stub(real) || (type == R_X86_64_64 && r->r_addend))
 		return;
-	if (type == R_X86_64_JUMP_SLOT && is_lazy(m, e, name, real))
-		real = resolve(e, name, elf_version(e, ELF64_R_SYM(r->r_info)), real);
+	if (type == R_X86_64_JUMP_SLOT && is_lazy(m, e, name, real)) {
+		if (!m->ret)
+			m->ret = bind_next_ret(real);
+		real = resolve(m, e, name, elf_version(e, ELF64_R_SYM(r->r_info)));
+	}
 	stub = real ? probe_stub(real, name, type == R_X86_64_64) : NULL;
 	if (stub)
 		write_slot(m, slot, stub);
