@@ -124,7 +124,7 @@ static void *pick_probe(void *handle, const char *name, const void *caller, cons
 		a.real = bind_as(bind_next_ret(caller), handle, name, version);
 	else
 		a.real = version ? bind_next_dlvsym(handle, name, version) : bind_next_dlsym(handle, name);
-	if (!a.real)
+	if (!a.real || hook_same_module(a.real, caller))        /* who knows its own function otherwise may compare */
 		return NULL;
 	bind_with_lock(find_stub, &a);
 	return a.stub;
