@@ -81,11 +81,11 @@ void *bind_real_dlsym(void *handle, const char *name)
 
 /*
  * ld.so answers RTLD_DEFAULT and RTLD_NEXT by who asks, and it knows that by the return address. So it gets one in the
- * module in question, of a `ret`, which leads back to us: the next one behind `code`. NULL where there is none.
+ * module in question, of a `ret`, which leads back to us.
  */
 void *bind_call_returning_to(const void *ret, void *function, void *handle, const char *name, const char *version);
 
-static const void *next_ret(const void *code)
+const void *bind_next_ret(const void *code)
 {
 	enum { FAR = 1 << 20, RET = 0xc3 };
 	struct dl_find_object object;
@@ -99,10 +99,8 @@ static const void *next_ret(const void *code)
 	return at < end ? at : NULL;
 }
 
-void *bind_as(const void *code, void *handle, const char *name, const char *version)
+void *bind_as(const void *ret, void *handle, const char *name, const char *version)
 {
-	const void *ret = next_ret(code);
-
 	return ret ? bind_call_returning_to(ret, version ? (void *)bind_next_dlvsym : (void *)bind_next_dlsym, handle, name, version) : NULL;
 }
 
@@ -123,10 +121,10 @@ static void *pick_probe(void *handle, const char *name, const void *caller, cons
 	if (!probe_wants(name, false))
 		return NULL;
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
-		a.real = bind_as(caller, handle, name, version);
+		a.real = bind_as(bind_next_ret(caller), handle, name, version);
 	else
 		a.real = version ? bind_next_dlvsym(handle, name, version) : bind_next_dlsym(handle, name);
-	if (!a.real)
+	if (!a.real || hook_same_module(a.real, caller))        /* who knows its own function otherwise may compare */
 		return NULL;
 	bind_with_lock(find_stub, &a);
 	return a.stub;

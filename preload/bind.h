@@ -30,7 +30,8 @@ extern const struct entry opencl_entries[], vulkan_entries[];
 const struct entry *entry_find(const char *name);       /* NULL: not ours, or its API is not wanted */
 void *bind_found(const struct entry *e, void *real);    /* remembers it; what the program gets instead */
 void *bind_real_dlsym(void *handle, const char *name);  /* past our own hook */
-void *bind_as(const void *code, void *handle, const char *name, const char *version);   /* dlsym, as if called from there */
+const void *bind_next_ret(const void *code);            /* a `ret` of the same module, or NULL */
+void *bind_as(const void *ret, void *handle, const char *name, const char *version);    /* dlsym, as if called from the module of that `ret` */
 
 void bind_start(void);
 

@@ -2,10 +2,12 @@
  * bind_got.c - references of loaded modules: their GOT entries are made to lead to our wrappers and stubs.
  *
  *   JUMP_SLOT, GLOB_DAT       calls, also those of a library to its own exported functions
- *   R_X86_64_64               function pointers in data: for device APIs, and for probe rows that say so
+ *   R_X86_64_64               function pointers in data: for device APIs, for probe rows that say so, and where the module
+ *                             also takes the function's address in code, as it may compare the two
  *
  * What a slot holds is what ld.so has bound it to, by its own rules; that is what the stub will call. Only lazy slots that
- * were never used have to be resolved first: ld.so is asked as if the module itself did.
+ * were never used have to be resolved first: ld.so is asked as if the module itself did. (A library that is loaded for all
+ * to see only after that, and before the first call, comes too late to take the call over.)
  *
  * A module is looked at once, when it has come: at start, or when the program calls dlsym or dlopen after it was loaded (a
  * Python extension's PyInit_*, a plugin's first function). What a plugin's own constructors call is not seen.
@@ -24,6 +26,8 @@ struct module {
 	const struct link_map *map;
 	u64 relro, relro_end;           /* read-only once relocated */
 	enum { UNKNOWN, SEALED, OPENED, NEVER_SEALED } state;
+	const void *ret;                /* of its code; NULL: not looked for yet */
+	bool driver;
 };
 
 /* ---- which modules ------------------------------------------------------------------- */
@@ -107,16 +111,21 @@ static bool is_lazy(const struct module *m, const struct elf_image *e, const cha
 	return map_of(value) == m->map && elf_symbol(e, name) != value;
 }
 
-/* `plt` is code of the module. What ld.so would find for it: in its own scope, in its own order, of the version it wants
- * (a library without versions serves all). */
-static void *resolve(const struct elf_image *e, const char *name, const char *version, const void *plt)
+/* Asked for a version, dlvsym passes over definitions without one, and ld.so itself does not. */
+static void *look_up(const void *ret, void *handle, const char *name, const char *version)
 {
-	void *real = bind_as(plt, RTLD_DEFAULT, name, version);
+	void *any = bind_as(ret, handle, name, NULL);
 
-	if (!real && version)
-		return resolve(e, name, NULL, plt);
+	return !any || !version || elf_serves_all_versions(any, name) ? any : bind_as(ret, handle, name, version);
+}
+
+/* What ld.so would find for the module: in its own scope, in its own order, of the version it wants. */
+static void *resolve(const struct module *m, const struct elf_image *e, const char *name, const char *version)
+{
+	void *real = look_up(m->ret, RTLD_DEFAULT, name, version);
+
 	if (real && elf_is_stand_in(real, name)) {
-		real = bind_as(real, RTLD_NEXT, name, version);
+		real = look_up(bind_next_ret(real), RTLD_NEXT, name, version);
 		if (!real)
 			real = elf_meaning(e, name);
 	}
@@ -124,6 +133,21 @@ static void *resolve(const struct elf_image *e, const char *name, const char *ve
 }
 
 /* ---- one module ---------------------------------------------------------------------- */
+
+enum { SYMBOLS = 1 << 19 };
+
+static u64 in_code[SYMBOLS / 64];       /* symbols of the module at hand whose GOT entry is a stub */
+
+static void note_in_code(u32 symbol)
+{
+	if (symbol < SYMBOLS)
+		in_code[symbol / 64] |= 1ull << symbol % 64;
+}
+
+static bool is_in_code(u32 symbol)
+{
+	return symbol < SYMBOLS && in_code[symbol / 64] >> symbol % 64 & 1;
+}
 
 static bool is_reference(u32 type)
 {
@@ -140,34 +164,50 @@ static void bind_entry(struct module *m, const struct elf_image *e, const struct
 
 static void bind_probe(struct module *m, const struct elf_image *e, const Elf64_Rela *r, const char *name, void **slot)
 {
-	u32 type = ELF64_R_TYPE(r->r_info);
+	u32 type = ELF64_R_TYPE(r->r_info), symbol = ELF64_R_SYM(r->r_info);
 	void *real = *slot, *stub;
 
 	if (!real || probe_is_stub(real) || (type == R_X86_64_64 && r->r_addend))
 		return;
-	if (type == R_X86_64_JUMP_SLOT && is_lazy(m, e, name, real))
-		real = resolve(e, name, elf_version(e, ELF64_R_SYM(r->r_info)), real);
-	stub = real ? probe_stub(real, name, type == R_X86_64_64) : NULL;
-	if (stub)
-		write_slot(m, slot, stub);
+	if (type == R_X86_64_JUMP_SLOT && is_lazy(m, e, name, real)) {
+		if (!m->ret)
+			m->ret = bind_next_ret(real);
+		real = resolve(m, e, name, elf_version(e, symbol));
+	}
+	stub = real ? probe_stub(real, name, type == R_X86_64_64 && !is_in_code(symbol)) : NULL;
+	if (!stub)
+		return;
+	write_slot(m, slot, stub);
+	if (type == R_X86_64_GLOB_DAT)
+		note_in_code(symbol);
+}
+
+/* Data comes last, when it is known what code refers to. */
+enum part { CODE, DATA };
+
+static bool is_wanted(u32 type, u32 symbol, const char *name, enum part part)
+{
+	if (part == CODE)
+		return type != R_X86_64_64 && probe_wants(name, false);
+	return type == R_X86_64_64 && (is_in_code(symbol) || (probes_in_data() && probe_wants(name, true)));
 }
 
 /* False: some slots have to wait. */
-static bool bind_relocations(struct module *m, const struct elf_image *e, const Elf64_Rela *r, u64 n, bool driver)
+static bool bind_relocations(struct module *m, const struct elf_image *e, const Elf64_Rela *r, u64 n, enum part part)
 {
 	bool all = true;
 
 	for (u64 i = 0; i < n; i++) {
-		u32 type = ELF64_R_TYPE(r[i].r_info);
-		const Elf64_Sym *s = &e->symbols[ELF64_R_SYM(r[i].r_info)];
+		u32 type = ELF64_R_TYPE(r[i].r_info), symbol = ELF64_R_SYM(r[i].r_info);
+		const Elf64_Sym *s = &e->symbols[symbol];
 		void **slot = (void **)(e->bias + r[i].r_offset);
 		const char *name = e->strings + s->st_name;
 		const struct entry *entry;
 
 		if (!is_reference(type) || !*name)
 			continue;
-		entry = s->st_shndx == SHN_UNDEF && !driver ? entry_find(name) : NULL;
-		if (!entry && ((type == R_X86_64_64 && !probes_in_data()) || !probe_wants(name, type == R_X86_64_64)))
+		entry = s->st_shndx == SHN_UNDEF && !m->driver && part == DATA ? entry_find(name) : NULL;
+		if (!entry && !is_wanted(type, symbol, name, part))
 			continue;
 		if (unrelocated(e, *slot))
 			all = false;
@@ -182,13 +222,16 @@ static bool bind_relocations(struct module *m, const struct elf_image *e, const 
 static bool bind_module(struct module *m)
 {
 	struct elf_image e;
-	bool all, driver;
+	bool all = true;
 
 	if (!elf_open(&e, m->map))
 		return true;
-	driver = is_driver(m->map);
-	all = bind_relocations(m, &e, e.plt, e.plts, driver);
-	all &= bind_relocations(m, &e, e.rela + e.relatives, e.relas - e.relatives, driver);
+	m->driver = is_driver(m->map);
+	memset(in_code, 0, sizeof in_code);
+	for (enum part part = CODE; part <= DATA; part++) {
+		all &= bind_relocations(m, &e, e.plt, e.plts, part);
+		all &= bind_relocations(m, &e, e.rela + e.relatives, e.relas - e.relatives, part);
+	}
 	seal(m);
 	return all;
 }

@@ -59,7 +59,7 @@ static bool defines(const struct elf_image *e, const Elf64_Sym *s, const char *n
 }
 
 /* nbuckets, first symbol, bloom words, bloom shift | bloom | buckets | chains */
-void *elf_symbol(const struct elf_image *e, const char *name)
+static const Elf64_Sym *find(const struct elf_image *e, const char *name)
 {
 	const u32 *h = e->gnu_hash, *buckets, *chains;
 	u32 hash = 5381, i;
@@ -75,10 +75,17 @@ void *elf_symbol(const struct elf_image *e, const char *name)
 		return NULL;
 	for (;; i++) {
 		if ((chains[i - h[1]] | 1) == (hash | 1) && defines(e, &e->symbols[i], name))
-			return address_of(e, &e->symbols[i]);
+			return &e->symbols[i];
 		if (chains[i - h[1]] & 1)
 			return NULL;
 	}
+}
+
+void *elf_symbol(const struct elf_image *e, const char *name)
+{
+	const Elf64_Sym *s = find(e, name);
+
+	return s ? address_of(e, s) : NULL;
 }
 
 const char *elf_version(const struct elf_image *e, u32 symbol)
@@ -178,4 +185,15 @@ bool elf_is_stand_in(const void *code, const char *name)
 
 	return _dl_find_object((void *)code, &object) == 0 && !object.dlfo_link_map->l_addr && elf_open(&e, object.dlfo_link_map) &&
 	       elf_symbol(&e, name) != code;
+}
+
+bool elf_serves_all_versions(const void *code, const char *name)
+{
+	struct dl_find_object object;
+	const Elf64_Sym *s;
+	struct elf_image e;
+
+	if (_dl_find_object((void *)code, &object) != 0 || !elf_open(&e, object.dlfo_link_map) || !(s = find(&e, name)))
+		return false;
+	return !e.versions || (e.versions[s - e.symbols] & 0x7fff) < 2;
 }

@@ -35,4 +35,7 @@ void *elf_meaning_for(const void *code, const char *name);
  * entry, which leads through a GOT entry of its own. Is this one of them? */
 bool elf_is_stand_in(const void *code, const char *name);
 
+/* Is it defined without a version? Such a function serves whatever version is asked for. */
+bool elf_serves_all_versions(const void *code, const char *name);
+
 #endif

@@ -53,7 +53,8 @@ struct probe_site {
 	const char *symbol;             /* a copy: the library's own goes with it */
 	u64 told;                       /* image that was told of it */
 	u32 id, row;
-	u64 pad[2];
+	u64 library;                    /* hash of the path of the one that defines it: others may come to lie there */
+	u64 pad;
 };
 
 struct probe_frame {

@@ -124,11 +124,10 @@ static inline __attribute__((always_inline)) void record(struct context *c, stru
 	body[0] = r.begin;
 	body[1] = r.site;
 	body[2] = r.node;
-	if (f->used) {
-		*(u64 *)((char *)value + f->used) = 0;          /* there is room for it */
-		for (u32 i = 3; i < words; i++)
-			body[i] = *value++;
-	}
+	for (u32 i = 3; i < words; i++)
+		body[i] = *value++;
+	if (f->used & 7)
+		body[words - 1] &= (1ull << 8 * (f->used & 7)) - 1;
 	*buffer_up(c) = KIND_event | (u64)EVENT_probe << 3 | (u64)f->used << 11 | (t - c->last) << EVENT_DT_SHIFT;
 	c->last = t;
 	buffer_publish(c, USED_STEP(1, words));

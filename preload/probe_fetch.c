@@ -44,23 +44,38 @@ static inline u64 zero_bytes(u64 word)
 	return (word - 0x0101010101010101ull) & ~word & 0x8080808080808080ull;
 }
 
-/* Where its longest cannot reach into another page, which may not be there, a text is copied by words. */
+/*
+ * Writes the length and the text, and returns the length. Where its longest cannot reach into another page, which may not be
+ * there, a text is copied by words, behind the 16 bits of its length: what is written is what will soon be read again, as a
+ * load of bytes from two stores would wait for both. What lies behind the text is of no interest.
+ */
 static inline u32 copy_text(char *to, u64 from)
 {
+	u64 word = 0, first = 0, rest = 0;
 	u32 n = 0;
 
-	if (likely((from & 4095) <= 4096 - PROBE_STRING_MAX)) {
-		for (; n < PROBE_STRING_MAX; n += 8) {
-			u64 word = *(const u64 *)(from + n), zero = zero_bytes(word);
-
-			*(u64 *)(to + n) = word;
-			if (zero)
-				return n + (u32)__builtin_ctzll(zero) / 8;
-		}
-		return PROBE_STRING_MAX;
+	if (unlikely((from & 4095) > 4096 - PROBE_STRING_MAX)) {
+		for (; n < PROBE_STRING_MAX && ((const char *)from)[n]; n++)
+			to[2 + n] = ((const char *)from)[n];
+		*(u16 *)to = (u16)n;
+		return n;
 	}
-	for (; n < PROBE_STRING_MAX && ((const char *)from)[n]; n++)
-		to[n] = ((const char *)from)[n];
+	for (; n < PROBE_STRING_MAX; n += 8) {
+		u64 zero;
+
+		word = *(const u64 *)(from + n);
+		first = n ? first : word;
+		*(u64 *)(to + n) = word << 16 | rest;
+		rest = word >> 48;
+		if ((zero = zero_bytes(word))) {
+			*(u64 *)(to + n + 8) = rest;
+			n += (u32)__builtin_ctzll(zero) / 8;
+			*(u64 *)to = first << 16 | n;
+			return n;
+		}
+	}
+	*(u64 *)(to + n) = rest;
+	*(u64 *)to = first << 16 | n;
 	return n;
 }
 
@@ -114,18 +129,22 @@ static inline bool follow(const struct probe_value *v, u64 *place, bool careful)
 	return true;
 }
 
-static inline u32 string(char *to, const struct probe_value *v, u64 place, bool careful)
+/* The ways that are not short: pointers to follow, or with care. Returns the bytes that were written. */
+static __attribute__((noinline)) u32 other_string(char *to, const struct probe_value *v, u64 place, bool careful)
 {
-	if (!follow(v, &place, careful))
-		return PROBE_STRING_BAD;
-	if (v->type == TYPE_STRV)
-		return copy_view(to, place, careful);
-	if (unlikely(!is_pointer(place)))
-		return PROBE_STRING_BAD;
-	return careful ? read_text(to, place) : copy_text(to, place);
+	u32 length = PROBE_STRING_BAD;
+
+	if (follow(v, &place, careful)) {
+		if (v->type == TYPE_STRV)
+			length = copy_view(to + 2, place, careful);
+		else if (is_pointer(place))
+			length = careful ? read_text(to + 2, place) : copy_text(to, place);
+	}
+	*(u16 *)to = (u16)length;
+	return length == PROBE_STRING_BAD ? 2 : 2 + length;
 }
 
-static bool numbers(u64 *to, const struct probe_value *v, u64 place, bool careful)
+static __attribute__((noinline)) bool numbers(u64 *to, const struct probe_value *v, u64 place, bool careful)
 {
 	u32 bytes = 8 - v->above / 8;
 	bool good = follow(v, &place, careful);
@@ -151,11 +170,12 @@ void probe_fetch(struct probe_frame *f, u32 from, u32 end)
 		bool good = v->at < readable;
 		u64 word = good ? *(const u64 *)((const char *)f + v->at) : 0;
 
+		if (v->type == TYPE_STRING && !v->steps && is_pointer(word) && !careful) {
+			to += 2 + copy_text(to, word);
+			continue;
+		}
 		if (v->type >= TYPE_STRING) {
-			u32 length = good ? string(to + 2, v, word, careful) : PROBE_STRING_BAD;
-
-			*(u16 *)to = (u16)length;
-			to += 2 + (length == PROBE_STRING_BAD ? 0 : length);
+			to += other_string(to, v, word, careful);
 			continue;
 		}
 		if (v->steps)

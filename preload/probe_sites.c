@@ -302,11 +302,23 @@ static u16 *hash_site(const void *real)
 	return &site_hash[((u64)real >> 4) * 0x9e3779b97f4a7c15ull >> 32 & (SITE_HASH - 1)];
 }
 
-static struct probe_site *known_site(const void *real, const char *name)
+static u64 hash_library(const struct dl_find_object *in)
 {
-	for (u16 *at = hash_site(real); *at; at = at + 1 < site_hash + SITE_HASH ? at + 1 : site_hash)
-		if (probe_sites[*at - 1].real == real && text_equal(probe_sites[*at - 1].symbol, name))
-			return &probe_sites[*at - 1];
+	u64 h = (u64)in->dlfo_link_map->l_ld;
+
+	for (const char *c = in->dlfo_link_map->l_name; *c; c++)
+		h = (h ^ (u8)*c) * 0x100000001b3ull;
+	return h;
+}
+
+static struct probe_site *known_site(const void *real, u64 library, const char *name)
+{
+	for (u16 *at = hash_site(real); *at; at = at + 1 < site_hash + SITE_HASH ? at + 1 : site_hash) {
+		struct probe_site *s = &probe_sites[*at - 1];
+
+		if (s->real == real && s->library == library && text_equal(s->symbol, name))
+			return s;
+	}
 	return NULL;
 }
 
@@ -357,7 +369,7 @@ static struct probe_site *gone_site(void)
 	return free;
 }
 
-static struct probe_site *new_site(void *real, const char *name, u32 row)
+static struct probe_site *new_site(void *real, u64 library, const char *name, u32 row)
 {
 	struct probe_site *s = sites < PROBE_SITES_MAX ? &probe_sites[sites] : gone_site();
 	const char *kept = s ? keep(name) : NULL;
@@ -370,6 +382,7 @@ static struct probe_site *new_site(void *real, const char *name, u32 row)
 	sites += sites < PROBE_SITES_MAX;
 	*s = (struct probe_site){
 		.real = real, .rule = &table.rule[row], .bytes = table.rule[row].bytes, .symbol = kept, .id = ++ids, .row = row,
+		.library = library,
 	};
 	remember(s);
 	tell_now(s);
@@ -426,12 +439,14 @@ void *probe_stub(void *real, const char *name, bool data)
 	struct probe_site *s;
 	struct dl_find_object in;
 	u32 row = find_row(name, 0, data);
+	u64 library;
 
-	if (row == NO_ROW || probe_is_stub(real))
+	if (row == NO_ROW || probe_is_stub(real) || _dl_find_object(real, &in) != 0)
 		return NULL;
-	if ((s = known_site(real, name)))
+	library = hash_library(&in);
+	if ((s = known_site(real, library, name)))
 		return stub_of(s);
-	if (_dl_find_object(real, &in) != 0 || !is_executable(&in, real) || elf_is_stand_in(real, name))
+	if (!is_executable(&in, real) || elf_is_stand_in(real, name))
 		return NULL;
 	while (row != NO_ROW && table.row[row].library != PROBE_ANY && !in_library(&in, text_at(table.row[row].library)))
 		row = find_row(name, row + 1, data);
@@ -442,6 +457,6 @@ void *probe_stub(void *real, const char *name, bool data)
 			notice_note("a probe is for a function that cannot be called through (it returns twice, or looks at its caller): left alone");
 		return NULL;
 	}
-	s = new_site(real, name, row);
+	s = new_site(real, library, name, row);
 	return s ? stub_of(s) : NULL;
 }

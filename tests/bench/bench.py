@@ -22,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 import harness
 import vulkan
+from probe_table import PLACE, Fetch, Row, table
 
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "mlprof-tests")
 MICRO = 1e3
@@ -416,9 +417,31 @@ def devices(bench):
             bench.bar(name, medians["mlprof"] / medians["native"], ratio, "x native")
 
 
+# ---- probes -----------------------------------------------------------------------------------------
+
+PROBES = [
+    ("a probed call, 16 words of stack", "empty", [Row("p_empty")], 40),
+    ("a probed call, two numbers and a string", "values", [Row("p_values", Fetch("arg", 1), Fetch("arg", 2, "s32"), Fetch("arg", 3, "string"))], 60),
+]
+
+
+def probes(bench):
+    library = bench.tools.compile("bench/probe_empty.c", "libprobe_empty.so")
+    program = bench.tools.compile("bench/probe_call.c", "probe_call", [library, "-Wl,-rpath,$ORIGIN"])
+    for name, kind, rows, added in PROBES:
+        place = os.path.join(bench.place, "probes")
+        with open(place, "wb") as file:
+            file.write(table(rows))
+        probed = ["/bin/sh", "-c", PLACE, place, program, kind]
+        ways = {"native": lambda: bench.native([program, kind], None), "mlprof": lambda: bench.mlprof(probed, None)}
+        medians, _ = bench.compare(name, ways, 5 if bench.quick else 11, printed("call"))
+        bench.row(name, "ns", medians)
+        bench.bar(f"added to {name}", medians["mlprof"] - medians["native"], added, "ns")
+
+
 # ---- the table --------------------------------------------------------------------------------------
 
-BENCHES = {"pair": pairs, "miss": misses, "real": real, "steady": steady, "collector": collector, "true": start_up, "devices": devices, "iree": iree}
+BENCHES = {"pair": pairs, "miss": misses, "real": real, "steady": steady, "collector": collector, "true": start_up, "devices": devices, "iree": iree, "probes": probes}
 COLUMNS = ["native", "mlprof", "heaptrack", "memray", "lttng"]
 
 

@@ -87,16 +87,21 @@ class Seen:
 
     def __init__(self, dump, rows):
         self.calls, self.sites, self.losses, self.notices = [], {}, collections.Counter(), []
-        probes = []
+        probes, told, clocks = [], [], []
         for pid, line in ((pid, line) for pid, lines in chunks(dump) for line in lines):
             if found := re.match(r"\s*(\d+)\s+probe begin=(\d+) site=0x([0-9a-f]+) node=#(\d+) \"(.*)\"", line):
                 probes.append((pid, int(found[1]), int(found[2]), int(found[3], 16), int(found[4]), unescaped(found[5])))
             elif found := re.search(r"probe_site id=#(\d+) row=(\d+) real=0x([0-9a-f]+) \"(.*)\"", line):
                 self.sites[pid, int(found[1])] = int(found[2]), found[4], int(found[3], 16)
+                told.append(int(line.split()[0]))
+            elif found := re.search(r" clock ticks=(\d+) monotonic=(\d+)ns", line):
+                clocks.append((int(found[1]), int(found[2])))
             elif found := re.search(r"loss pid=(\d+) count=(\d+) \"(.*)\"", line):
                 self.losses[int(found[1]), found[3]] += int(found[2])
             elif found := re.search(r"notice \"(.*)\"", line):
                 self.notices.append(found[1])
+        if told and len(clocks) > 1:
+            self.bound_ms = (max(told) - min(told)) * (clocks[-1][1] - clocks[0][1]) / (clocks[-1][0] - clocks[0][0]) / 1e6
         for pid, end, begin, word, node, data in probes:
             row, symbol, _ = self.sites[pid, word & 0xffffffff]
             at, values = 0, []
