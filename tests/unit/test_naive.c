@@ -545,7 +545,8 @@ static u32 compare(u64 seed, const struct session *s)
 int main(int argc, char **argv)
 {
 	static const u32 ways[] = { 0, 1, 7 };
-	u64 first = argc > 1 ? strtoull(argv[1], NULL, 0) : 0, end = argc > 2 ? strtoull(argv[2], NULL, 0) : argc > 1 ? first + 1 : WORLDS, seed;
+	u64 first = argc > 1 ? strtoull(argv[1], NULL, 0) : 0, seed;
+	u64 end = argc > 2 ? strtoull(argv[2], NULL, 0) : argc > 1 ? first + 1 : WORLDS;
 	u32 bad = 0, skipped = 0, i;
 
 	find_crowd();
