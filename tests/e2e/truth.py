@@ -86,6 +86,14 @@ def hundred(box):
     threaded(box, 32, 0, 50)
 
 
+@case("truth: 500 threads that begin at once")
+def crowd(box):
+    program = box.compile("workloads/crowd.c")
+    base = box.run([program, "dry"])
+    for _ in range(3):
+        box.check_expected(box.run([program]), base)
+
+
 @case("truth: blocks freed by another core at once")
 def handover(box):
     program = box.compile("workloads/handover.c")
