@@ -199,6 +199,7 @@ static void end_image(u32 i)
 	for (j = 0; j < THREADS; j++)
 		gen_flush(&m->w[j].g);
 	tick();
+	world.t++;                      /* nobody ends when it is born */
 	GEN_EVENT(&world.own, world.t, died, NULL, .pid = m->pid, .born = m->born, .how = DIED_EXITED);
 	gen_flush(&world.own);
 	m->w[0].tie = m->w[0].last_t = 0;
