@@ -81,6 +81,8 @@ static u32 lift(struct piece *p, u64 floor)
 
 void merge_large(struct merge *m, u64 size)
 {
+	if (!size)              /* the decoder takes what is below for a free or a plain block */
+		size = 1;
 	m->large = (size < PLAIN_SIZE_LIMIT ? size : PLAIN_SIZE_LIMIT) << NODE_BITS;
 }
 

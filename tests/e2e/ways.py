@@ -94,6 +94,7 @@ def options(box):
     same("a shell's processes with --follow=none", len(shell.summary["processes"]), 1)
     became = box.run(["sh", "-c", "exec ls /dev/null"], "--follow=none")
     same("what it became itself", became.summary["processes"][0]["not_followed"], "/usr/bin/ls")
+    box.check_expected(box.run([program], "--large=0"))
     drop = box.run([program], "--on-full=drop")
     same("--on-full=drop", drop.status, 0)
     bare = box.bare([program], {"MLPROF_STACKS": "none"})

@@ -84,7 +84,7 @@ static u64 any_size(void)
 
 	if (!world.oddness || dice(8))
 		return dice(2000);
-	return (dice(2) ? world.large : limit[dice(sizeof(limit) / sizeof(*limit))]) - 1 + dice(3);
+	return (dice(2) && world.large ? world.large : limit[dice(sizeof(limit) / sizeof(*limit))]) - 1 + dice(3);
 }
 
 /* ---- records ------------------------------------------------------------------------------------------- */
@@ -282,7 +282,7 @@ static void burst(void)
 static void choose_world(u64 seed)
 {
 	static const u32 step[] = { 1, 3, 50, 5000 }, burst[] = { 1, 4, 16, 17, 100 };
-	static const u64 large[] = { 1, 600, 4096, 1 << 20, PACKED_SIZE_LIMIT + 5 };
+	static const u64 large[] = { 0, 1, 600, 4096, 1 << 20, PACKED_SIZE_LIMIT + 5 };
 
 	free(world.op);
 	free(world.chunk);
@@ -293,7 +293,7 @@ static void choose_world(u64 seed)
 	world.records = 200 + dice(3000);
 	world.step = step[dice(4)];
 	world.burst = burst[dice(5)];
-	world.large = large[dice(5)];
+	world.large = large[dice(6)];
 	world.addrs = 4 + dice(ADDRS - 3);
 	world.crowded = dice(2);
 	world.ties = !dice(4);
@@ -340,7 +340,7 @@ static void run_naive(void)
 
 	naive_free_all(&naive);
 	memset(&naive, 0, sizeof(naive));
-	naive.large = world.large;
+	naive.large = world.large ? world.large : 1;    /* a block of no bytes is never drawn */
 	for (i = 0; i < IMAGES; i++)
 		naive.p[i].forked = i % 3 == 2;
 	for (i = 0; i < world.begun; i++)
