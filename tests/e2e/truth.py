@@ -4,6 +4,7 @@ Two ways to the same numbers are compared with the program's books: the summary,
 by Perfetto's trace processor.
 """
 import json
+import os
 import re
 import subprocess
 import time
@@ -146,6 +147,9 @@ def replay(box):
         same("dump", dump.status, 0)
         check("dump shows no hello", "hello" in dump.stdout)
         check("dump shows no alloc", "alloc" in dump.stdout)
+    os.truncate(raw, os.path.getsize(raw) - 1000)
+    done = box.native([box.tools.mlprof, "replay", "-o", again, raw])
+    same("chunks that were cut", json.load(open(box.file("again.summary.json")))["losses"]["bad_chunks"], 1)
 
 
 @case("truth: the stacks are libunwind's")
