@@ -292,6 +292,7 @@ void session_early(void *session, const struct event *e)
 	switch (e->type) {
 	case EVENT_session:
 		m->s.head = *EVENT_BODY(e, session);
+		m->s.head.large += !m->s.head.large;            /* a block of no bytes is never drawn */
 		m->s.large = m->s.head.large;
 		free(m->s.command);
 		m->s.command = event_text(e);

@@ -4,6 +4,7 @@ Two ways to the same numbers are compared with the program's books: the summary,
 by Perfetto's trace processor.
 """
 import json
+import os
 import re
 import subprocess
 import time
@@ -86,6 +87,14 @@ def hundred(box):
     threaded(box, 32, 0, 50)
 
 
+@case("truth: 500 threads that begin at once")
+def crowd(box):
+    program = box.compile("workloads/crowd.c")
+    base = box.run([program, "dry"])
+    for _ in range(3):
+        box.check_expected(box.run([program]), base)
+
+
 @case("truth: blocks freed by another core at once")
 def handover(box):
     program = box.compile("workloads/handover.c")
@@ -138,6 +147,9 @@ def replay(box):
         same("dump", dump.status, 0)
         check("dump shows no hello", "hello" in dump.stdout)
         check("dump shows no alloc", "alloc" in dump.stdout)
+    os.truncate(raw, os.path.getsize(raw) - 1000)
+    done = box.native([box.tools.mlprof, "replay", "-o", again, raw])
+    same("chunks that were cut", json.load(open(box.file("again.summary.json")))["losses"]["bad_chunks"], 1)
 
 
 @case("truth: the stacks are libunwind's")

@@ -90,6 +90,11 @@ def options(box):
     check("more than the caller", all(len(s["frames"]) <= 2 for s in caller.summary["peak"]["by_stack"]))
     tree = box.run([box.compile("workloads/tree.c")], "--follow=none")
     same("processes with --follow=none", len(tree.summary["processes"]), 1)
+    shell = box.run(["sh", "-c", "ls >/dev/null; exit 0"], "--follow=none")        # by vfork
+    same("a shell's processes with --follow=none", len(shell.summary["processes"]), 1)
+    became = box.run(["sh", "-c", "exec ls /dev/null"], "--follow=none")
+    same("what it became itself", became.summary["processes"][0]["not_followed"], "/usr/bin/ls")
+    box.check_expected(box.run([program], "--large=0"))
     drop = box.run([program], "--on-full=drop")
     same("--on-full=drop", drop.status, 0)
     bare = box.bare([program], {"MLPROF_STACKS": "none"})
