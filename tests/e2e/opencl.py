@@ -1,4 +1,8 @@
-"""opencl.py - OpenCL programs on PoCL: all ways in, times and memory against what the program knows itself."""
+"""opencl.py - OpenCL programs on PoCL: all ways in, times and memory against what the program knows itself.
+
+What PoCL does not do (devices that fail, clocks that drift, unified memory) a stand-in does: workloads/opencl_driver.c.
+"""
+import os
 import signal
 
 from harness import PYTHON, case, check, same
@@ -98,6 +102,86 @@ def ends(box):
 @case("opencl: a hundred thousand enqueues, nothing piles up")
 def many(box):
     box.check_expected(box.run([box.compile("workloads/opencl_many.c"), "100000"]))
+
+
+# ---- the stand-in driver -----------------------------------------------------------------------
+
+def standin(box):
+    """the driver, and the environment in which a loader finds it and no other"""
+    driver = box.compile("workloads/opencl_driver.c", "opencl_driver.so")
+    os.makedirs(box.file("vendors"), exist_ok=True)
+    box.file("vendors/standin.icd", driver + "\n")
+    return driver, {"OCL_ICD_VENDORS": box.file("vendors")}
+
+
+def same_with(box, words, env, *options):
+    """the run under mlprof, that looks to the program like one without"""
+    plain, run = box.native(words, env), box.run(words, *options, env=env)
+    same("status", (run.status, run.stderr), (plain.status, plain.stderr))
+    same("output", run.stdout, plain.stdout)
+    return run
+
+
+def sums(run, key, name, field):
+    return sum(row[field] for row in run.summary[key] if row["kind" if key == "transfers" else "name"] == name)
+
+
+@case("opencl: unified memory (USM) and pipes, exact to the byte")
+def unified(box):
+    _, env = standin(box)
+    run = same_with(box, [box.compile("workloads/opencl_usm.c")], env)
+    box.check_expected(run)
+    same("copies", (sums(run, "transfers", "copy", "calls"), sums(run, "transfers", "copy", "bytes")), (2, 3000))
+    same("fills", (sums(run, "transfers", "fill", "calls"), sums(run, "transfers", "fill", "bytes")), (2, 80000))
+    same("migrated, advised", sums(run, "transfers", "other", "calls"), 2)
+    same("two that could not be had", sum(c["errors"] for c in run.summary["api_calls"]), 2)
+    kinds = {row["name"] for row in run.sql("select distinct name from slice where category = 'allocation'")}
+    same("kinds", kinds, {"USM host", "USM device", "USM shared", "pipe"})
+    same("its memory counts beside the host's", run.summary["peak_with_devices"]["device_bytes"] > 0, True)
+
+
+@case("opencl: devices that refuse, fail and are lost")
+def faults(box):
+    _, env = standin(box)
+    words = [box.compile("workloads/opencl_faults.c")]
+    run = same_with(box, words, env)
+    box.check_expected(run)
+    failed = dict(run.expected)["losses.works_failed"]
+    marked = run.sql("""select s.name, s.dur, extract_arg(s.arg_set_id, 'debug.error') as error from slice s
+        where extract_arg(s.arg_set_id, 'debug.failed') = 1""")
+    same("shown as failed", len(marked), int(failed))
+    for row in marked:
+        kind, _, number = row["name"].partition("_")
+        wanted = -int(number) if kind in ("fail", "refuse") else -2
+        same(f"{row['name']}: error", int(row["error"]), wanted)
+    calls = {c["name"]: c["errors"] for c in run.summary["api_calls"]}
+    same("buffers that could not be had", calls["clCreateBuffer"], 2)
+    check(f"the summary says so:\n{run.text}", f"{failed} pieces of device work failed" in run.text)
+    for way in ("--device-time=off", "--device-time=submit"):
+        same_with(box, words, env, way)
+    same("bare", box.bare(words, env=env).stdout, run.stdout)
+
+
+@case("opencl: clocks that drift", alone=True)
+def drift(box):
+    _, env = standin(box)
+    program = box.compile("workloads/opencl_drift.c")
+    for device, name, ppm, length in (("1", "fast", -200, "3000"), ("2", "slow", 300, "3000"), ("1", "fast", -200, "60")):
+        run = box.run([program, device, length], env=env)
+        same("status", run.status, 0)
+        told = sorted(tuple(map(int, line.split()[1:])) for line in run.stdout.splitlines() if line.startswith("work "))
+        drawn = [(row["start"], row["end"]) for row in run.sql("""select to_monotonic(ts) as start, to_monotonic(ts + dur) as end from slice
+            where name = 'busy_100' and category = 'kernel' order by ts""")]
+        same(f"{name}: kernels", len(drawn), len(told))
+        worst = max(abs(a - b) for t, d in zip(told, drawn) for a, b in zip(t, d))
+        clock = next(d for d in run.summary["devices"] if d["name"] == name)["clock"]
+        reads = int(run.stdout.split()[-1])
+        box.note(f"{name}, {length} ms: {len(told)} kernels at most {worst} ns off, residual {clock['residual_ns']} ns, {clock['rate_ppm']:.2f} ppm, {reads} readings")
+        check(f"{name}: {worst} ns off", worst < 5000)
+        check(f"{name}: the clock is said to be {clock}", clock["kind"] == "calibrated" and clock["residual_ns"] < 5000)
+        if length == "3000":
+            check(f"{name}: {clock['rate_ppm']} ppm", abs(clock["rate_ppm"] - ppm) < 5)
+        check(f"{name}: its timer was read {reads} times in {length} ms", 3 <= reads <= 8 + int(length) / 90)
 
 
 def register(tools):
