@@ -2,7 +2,9 @@
 
 What PoCL does not do (devices that fail, clocks that drift, unified memory) a stand-in does: workloads/opencl_driver.c.
 """
+import glob
 import os
+import shutil
 import signal
 
 from harness import PYTHON, case, check, same
@@ -184,6 +186,82 @@ def drift(box):
         check(f"{name}: its timer was read {reads} times in {length} ms", 3 <= reads <= 8 + int(length) / 90)
 
 
+# ---- several loaders ----------------------------------------------------------------------------
+
+def check_loaders(box, words):
+    run = same_with(box, words, {})
+    told = {line.split()[1]: int(line.split()[2]) for line in run.stdout.splitlines() if line.startswith("kernel ")}
+    check("the program told of no kernels", told)
+    same(f"{words[1:]}: kernels", {k["name"]: k["timed"] for k in run.summary["kernels"]}, told)
+    names = [line.split(" has ")[1] for line in run.stdout.splitlines() if " has " in line]
+    for number, name in enumerate(names):
+        where = {k["device"].split(": ")[1] for k in run.summary["kernels"] if k["name"] == f"busy_{number}"}
+        same(f"{words[1:]}: busy_{number} ran on", where, {name})
+    same("unknown", run.summary["losses"]["unknown_ids"], 0)
+    return run
+
+
+@case("opencl: two loaders in one process, a loader and a driver, one is closed")
+def loaders(box):
+    driver, env = standin(box)
+    program = box.compile("workloads/opencl_loaders.c")
+    found = [path for path in glob.glob("/usr/lib/*/libOpenCL.so.1") if os.path.exists(path)][0]
+    copy = shutil.copy(os.path.realpath(found), box.file("libOpenCL-other.so.1"))
+    pocl, own = "@/etc/OpenCL/vendors", "@" + env["OCL_ICD_VENDORS"]
+    for words, devices in (([found + pocl, copy + own], 2), ([copy + own, found + pocl], 2), ([found + pocl, copy + pocl], 1),
+                           ([found + pocl, driver + "@"], 2), ([driver + "@", found + pocl], 2), ([found + own, driver + "@", copy + pocl], 2)):
+        run = check_loaders(box, [program, *words])
+        same(f"{words}: devices {[d['name'] for d in run.summary['devices']]}", len(run.summary["devices"]), devices)
+
+
+AGAIN = """
+import _ctypes, ctypes
+for i in range(12):
+    cl = ctypes.CDLL("libOpenCL.so.1")
+    platform, device = ctypes.c_void_p(), ctypes.c_void_p()
+    assert cl.clGetPlatformIDs(1, ctypes.byref(platform), None) == 0
+    assert cl.clGetDeviceIDs(platform, ctypes.c_ulong(0xffffffff), 1, ctypes.byref(device), None) == 0
+    for name in ("clCreateContext", "clCreateCommandQueue", "clCreateBuffer"):
+        getattr(cl, name).restype = ctypes.c_void_p
+    context = ctypes.c_void_p(cl.clCreateContext(None, 1, ctypes.byref(device), None, None, None))
+    queue = ctypes.c_void_p(cl.clCreateCommandQueue(context, device, ctypes.c_ulong(0), None))
+    buffer = ctypes.c_void_p(cl.clCreateBuffer(context, ctypes.c_ulong(1), ctypes.c_size_t(4096), None, None))
+    data = (ctypes.c_char * 4096)()
+    assert cl.clEnqueueWriteBuffer(queue, buffer, 1, ctypes.c_size_t(0), ctypes.c_size_t(4096), data, 0, None, None) == 0
+    print(cl.clFinish(queue), cl.clReleaseMemObject(buffer), cl.clReleaseCommandQueue(queue), cl.clReleaseContext(context))
+    _ctypes.dlclose(cl._handle)
+    if "libOpenCL" in open("/proc/self/maps").read():
+        print("it stays")
+"""
+
+
+@case("opencl: the loader is closed and opened again")
+def again(box):
+    run = same_with(box, [PYTHON, "-c", AGAIN], {})
+    same("writes", (sums(run, "transfers", "write", "calls"), sums(run, "transfers", "write", "timed")), (12, 12))
+    check(f"it was closed: {run.stdout}", "it stays" not in run.stdout)
+    same("memory", (run.summary["devices"][0]["allocs"], run.summary["devices"][0]["frees"]), (12, 12))
+
+
+@case("opencl: more loaders than there are doors for")
+def too_many_loaders(box):
+    program = box.compile("workloads/opencl_loaders.c")
+    found = [path for path in glob.glob("/usr/lib/*/libOpenCL.so.1") if os.path.exists(path)][0]
+    words = [shutil.copy(os.path.realpath(found), box.file(f"libOpenCL-{i}.so.1")) + "@/etc/OpenCL/vendors" for i in range(10)]
+    run = same_with(box, [program, *words], {})
+    same("kernels that are seen", {k["name"]: k["timed"] for k in run.summary["kernels"]}, {f"busy_{i}": 12 for i in range(8)})
+    check(f"it is said: {run.summary['notices']}", any("more loaders" in line for line in run.summary["notices"]))
+
+
+@case("opencl: a library that stands between program and loader")
+def between(box):
+    library = box.compile("workloads/opencl_between.c", "libbetween.so")
+    program = box.compile("workloads/opencl_many.c", "opencl_many-between", [library, "-Wl,-rpath," + os.path.dirname(library)])
+    plain, run = box.native([program, "1000"]), box.run([program, "1000"])
+    same("output", (run.status, run.stdout), (plain.status, plain.stdout))
+    box.check_expected(run)
+
+
 def register(tools):
     pass
 
@@ -228,6 +306,15 @@ def pyopencl(box):
     run = same_output(box, [client_python(), "-c", PYOPENCL])
     same("add3", [k["calls"] for k in run.summary["kernels"] if k["name"] == "add3"], [10])
     same("memory at exit", run.summary["devices"][0]["live_at_exit_bytes"], 0)
+
+
+@case("opencl: pyopencl's loader and the system's in one process")
+def pyopencl_and_ctypes(box):
+    run = same_output(box, [client_python(), "-c", PYOPENCL + DLSYM])
+    same("add3, by its own loader", [k["calls"] for k in run.summary["kernels"] if k["name"] == "add3"], [10])
+    writes = run.value("select count(*) from slice where name = 'clEnqueueWriteBuffer' and category = 'write' and extract_arg(arg_set_id, 'debug.bytes') = 4096")
+    same("writes, by the system's", writes, 5)
+    same("devices", len(run.summary["devices"]), 1)
 
 
 @case("opencl: tinygrad")
