@@ -106,6 +106,22 @@ def many(box):
     box.check_expected(box.run([box.compile("workloads/opencl_many.c"), "100000"]))
 
 
+@case("opencl: a million enqueues in one run, bounded memory", alone=True)
+def million(box):
+    program = box.compile("workloads/opencl_many.c")
+    few, little = box.watched([program, "100000"])
+    run, much = box.watched([program, "1000000"])
+    box.check_expected(run)
+    early, late = map(int, next(line for line in run.stdout.splitlines() if line.startswith("memory ")).split()[1:])
+    size = os.path.getsize(run.trace)
+    box.note(f"program: {early >> 10} MiB after 100 thousand, {late >> 10} MiB after a million; collector: {little >> 10} and {much >> 10} MiB; "
+             f"trace: {os.path.getsize(few.trace) >> 20} and {size >> 20} MiB, {run.summary['losses']['works_not_drawn']} not drawn")
+    check(f"the program's memory grew from {early} to {late} KiB", late - early < 3000)
+    # if works were kept, it would be some 300 bytes for each of 900 thousand; a loaded machine makes bursts of some MiB
+    check(f"the collector's memory grew from {little} to {much} KiB", much - little < 40 << 10)
+    check(f"{size / 1e6:.1f} bytes of trace for each enqueue", size < 150e6)
+
+
 # ---- the stand-in driver -----------------------------------------------------------------------
 
 def standin(box):
