@@ -187,6 +187,17 @@ void work_note(const struct rec_work *w, const struct args *args)
 	TOLD(work, w, args ? args->text : NULL, args ? args->used : 0);
 }
 
+void work_failed_note(u64 work, i64 error)
+{
+	struct args a = { 0 };
+	char digits[24] = "";
+
+	text_append(digits, sizeof digits, error < 0 ? "-" : "");
+	text_number(digits, sizeof digits, error < 0 ? -(u64)error : (u64)error, 10);
+	args_text(&a, "error", digits);
+	TOLD(work_done, (&(struct rec_work_done){ work, DONE_FAILED }), a.text, a.used);
+}
+
 void label_note(u32 what, u64 id, const char *text)
 {
 	TOLD(label, (&(struct rec_label){ what, id }), text, text_length(text));

@@ -81,19 +81,38 @@ static bool grow(struct handles *h)
 	return true;
 }
 
+static bool put(struct handles *h, u64 key, void *value)
+{
+	if ((!h->table || h->table->used * 2 >= h->table->size) && !grow(h))
+		return false;
+	insert(h->table, key, value);
+	return true;
+}
+
 bool handles_put(struct handles *h, u64 key, void *value)
 {
-	bool ok = true;
+	bool ok;
 
 	if (!key || key == REMOVED)
 		return false;
 	spin_lock(&h->lock);
-	if (!h->table || h->table->used * 2 >= h->table->size)
-		ok = grow(h);
-	if (ok)
-		insert(h->table, key, value);
+	ok = put(h, key, value);
 	spin_unlock(&h->lock);
 	return ok;
+}
+
+void *handles_add(struct handles *h, u64 key, void *value)
+{
+	void *there;
+
+	if (!key || key == REMOVED)
+		return value;
+	spin_lock(&h->lock);
+	there = handles_find(h, key);
+	if (!there)
+		put(h, key, value);
+	spin_unlock(&h->lock);
+	return there ? there : value;
 }
 
 void *handles_remove(struct handles *h, u64 key)

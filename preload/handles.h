@@ -14,6 +14,7 @@ struct handles { struct handle_table *table, *retired; u32 lock; };
 
 void *handles_find(const struct handles *h, u64 key);           /* NULL: unknown */
 bool handles_put(struct handles *h, u64 key, void *value);      /* an older value of the key is replaced */
+void *handles_add(struct handles *h, u64 key, void *value);     /* an older value stays; what is there afterwards */
 void *handles_remove(struct handles *h, u64 key);               /* what was there */
 void handles_each(const struct handles *h, void (*f)(u64 key, void *value, void *to), void *to);
 

@@ -22,7 +22,7 @@ enum { WORK_KINDS = WORK_OTHER + 1, DONE_NEVER = DONE_FAILED + 1, DONE_KINDS, HE
 struct work_sum {
 	const char *name;
 	u64 calls;                      /* that ended, well or not */
-	u64 unfinished, timed, bytes;
+	u64 failed, unfinished, timed, bytes;
 	u64 total_ns, min_ns, max_ns;
 };
 

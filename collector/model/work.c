@@ -90,6 +90,23 @@ static void look_for_call(const struct devices *all, struct open_work *w)
 	}
 }
 
+/* Its beginning and its end may both have something to say. */
+static void add_args(struct open_work *w, const struct event *e)
+{
+	struct arg_text *a = &w->w.args;
+	u32 from = a->length ? a->length + 1 : 0;
+	char *both;
+
+	if (!e->text_len)
+		return;
+	both = new_zeroed(1, (size_t)from + e->text_len + 1);
+	if (a->length)
+		memcpy(both, a->at, a->length);
+	memcpy(both + from, e->text, e->text_len);
+	free((char *)a->at);
+	*a = (struct arg_text) { both, from + e->text_len };
+}
+
 void work_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
 {
 	const struct rec_work *r = EVENT_BODY(e, work);
@@ -112,8 +129,7 @@ void work_event(struct model *m, struct proc *p, struct stream *s, const struct 
 	w->w.z = r->z;
 	w->w.local = r->local;
 	w->w.handed_ns = session_ns(&m->s, e->ticks);
-	if (e->text_len)
-		w->w.args = (struct arg_text) { text_copy(e->text, e->text_len), e->text_len };
+	add_args(w, e);
 	look_for_call(&p->devices, w);
 	progress(m, p, w);
 }
@@ -135,6 +151,7 @@ void work_done_event(struct model *m, struct proc *p, struct stream *s, const st
 	w->w.start = r->start;
 	w->w.end = r->end;
 	w->w.seen_ns = session_ns(&m->s, e->ticks);
+	add_args(w, e);
 	if (w->w.done == DONE_TIMED && (!r->start || r->end < r->start || r->end >> 63))
 		w->w.done = DONE_UNTIMED;
 	progress(m, p, w);

@@ -117,6 +117,7 @@ static struct work_sum *kernel_of(struct dev *d, const char *name)
 static void add_up(struct work_sum *s, const struct work *w, bool timed, u64 ns)
 {
 	s->calls += w->done != DONE_NEVER;
+	s->failed += w->done == DONE_FAILED;
 	s->unfinished += w->done == DONE_NEVER;
 	s->bytes += w->done != DONE_NEVER ? w->bytes : 0;
 	if (!timed)

@@ -114,6 +114,7 @@ static void work_sum(struct json *j, const struct session *s, const struct devic
 	json_string(j, "device", d->title);
 	json_count(j, "pid", s->process[d->process]->pid);
 	json_count(j, "calls", w->calls);
+	json_count(j, "failed", w->failed);
 	json_count(j, "unfinished", w->unfinished);
 	json_count(j, "timed", w->timed);
 	json_count(j, "bytes", w->bytes);

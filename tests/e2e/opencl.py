@@ -1,4 +1,10 @@
-"""opencl.py - OpenCL programs on PoCL: all ways in, times and memory against what the program knows itself."""
+"""opencl.py - OpenCL programs on PoCL: all ways in, times and memory against what the program knows itself.
+
+What PoCL does not do (devices that fail, clocks that drift, unified memory) a stand-in does: workloads/opencl_driver.c.
+"""
+import glob
+import os
+import shutil
 import signal
 
 from harness import PYTHON, case, check, same
@@ -100,6 +106,178 @@ def many(box):
     box.check_expected(box.run([box.compile("workloads/opencl_many.c"), "100000"]))
 
 
+@case("opencl: a million enqueues in one run, bounded memory", alone=True)
+def million(box):
+    program = box.compile("workloads/opencl_many.c")
+    few, little = box.watched([program, "100000"])
+    run, much = box.watched([program, "1000000"])
+    box.check_expected(run)
+    early, late = map(int, next(line for line in run.stdout.splitlines() if line.startswith("memory ")).split()[1:])
+    size = os.path.getsize(run.trace)
+    box.note(f"program: {early >> 10} MiB after 100 thousand, {late >> 10} MiB after a million; collector: {little >> 10} and {much >> 10} MiB; "
+             f"trace: {os.path.getsize(few.trace) >> 20} and {size >> 20} MiB, {run.summary['losses']['works_not_drawn']} not drawn")
+    check(f"the program's memory grew from {early} to {late} KiB", late - early < 3000)
+    # if works were kept, it would be some 300 bytes for each of 900 thousand; a loaded machine makes bursts of some MiB
+    check(f"the collector's memory grew from {little} to {much} KiB", much - little < 40 << 10)
+    check(f"{size / 1e6:.1f} bytes of trace for each enqueue", size < 150e6)
+
+
+# ---- the stand-in driver -----------------------------------------------------------------------
+
+def standin(box):
+    """the driver, and the environment in which a loader finds it and no other"""
+    driver = box.compile("workloads/opencl_driver.c", "opencl_driver.so")
+    os.makedirs(box.file("vendors"), exist_ok=True)
+    box.file("vendors/standin.icd", driver + "\n")
+    return driver, {"OCL_ICD_VENDORS": box.file("vendors")}
+
+
+def same_with(box, words, env, *options):
+    """the run under mlprof, that looks to the program like one without"""
+    plain, run = box.native(words, env), box.run(words, *options, env=env)
+    same("status", (run.status, run.stderr), (plain.status, plain.stderr))
+    same("output", run.stdout, plain.stdout)
+    return run
+
+
+def sums(run, key, name, field):
+    return sum(row[field] for row in run.summary[key] if row["kind" if key == "transfers" else "name"] == name)
+
+
+@case("opencl: unified memory (USM) and pipes, exact to the byte")
+def unified(box):
+    _, env = standin(box)
+    run = same_with(box, [box.compile("workloads/opencl_usm.c")], env)
+    box.check_expected(run)
+    same("copies", (sums(run, "transfers", "copy", "calls"), sums(run, "transfers", "copy", "bytes")), (2, 3000))
+    same("fills", (sums(run, "transfers", "fill", "calls"), sums(run, "transfers", "fill", "bytes")), (2, 80000))
+    same("migrated, advised", sums(run, "transfers", "other", "calls"), 2)
+    same("two that could not be had", sum(c["errors"] for c in run.summary["api_calls"]), 2)
+    kinds = {row["name"] for row in run.sql("select distinct name from slice where category = 'allocation'")}
+    same("kinds", kinds, {"USM host", "USM device", "USM shared", "pipe"})
+    same("its memory counts beside the host's", run.summary["peak_with_devices"]["device_bytes"] > 0, True)
+
+
+@case("opencl: devices that refuse, fail and are lost")
+def faults(box):
+    _, env = standin(box)
+    words = [box.compile("workloads/opencl_faults.c")]
+    run = same_with(box, words, env)
+    box.check_expected(run)
+    failed = dict(run.expected)["losses.works_failed"]
+    marked = run.sql("""select s.name, s.dur, extract_arg(s.arg_set_id, 'debug.error') as error from slice s
+        where extract_arg(s.arg_set_id, 'debug.failed') = 1""")
+    same("shown as failed", len(marked), int(failed))
+    for row in marked:
+        kind, _, number = row["name"].partition("_")
+        wanted = -int(number) if kind in ("fail", "refuse") else -2
+        same(f"{row['name']}: error", int(row["error"]), wanted)
+    calls = {c["name"]: c["errors"] for c in run.summary["api_calls"]}
+    same("buffers that could not be had", calls["clCreateBuffer"], 2)
+    check(f"the summary says so:\n{run.text}", f"{failed} pieces of device work failed" in run.text)
+    for way in ("--device-time=off", "--device-time=submit"):
+        same_with(box, words, env, way)
+    same("bare", box.bare(words, env=env).stdout, run.stdout)
+
+
+@case("opencl: clocks that drift", alone=True)
+def drift(box):
+    _, env = standin(box)
+    program = box.compile("workloads/opencl_drift.c")
+    for device, name, ppm, length in (("1", "fast", -200, "3000"), ("2", "slow", 300, "3000"), ("1", "fast", -200, "60")):
+        run = box.run([program, device, length], env=env)
+        same("status", run.status, 0)
+        told = sorted(tuple(map(int, line.split()[1:])) for line in run.stdout.splitlines() if line.startswith("work "))
+        drawn = [(row["start"], row["end"]) for row in run.sql("""select to_monotonic(ts) as start, to_monotonic(ts + dur) as end from slice
+            where name = 'busy_100' and category = 'kernel' order by ts""")]
+        same(f"{name}: kernels", len(drawn), len(told))
+        worst = max(abs(a - b) for t, d in zip(told, drawn) for a, b in zip(t, d))
+        clock = next(d for d in run.summary["devices"] if d["name"] == name)["clock"]
+        reads = int(run.stdout.split()[-1])
+        box.note(f"{name}, {length} ms: {len(told)} kernels at most {worst} ns off, residual {clock['residual_ns']} ns, {clock['rate_ppm']:.2f} ppm, {reads} readings")
+        check(f"{name}: {worst} ns off", worst < 5000)
+        check(f"{name}: the clock is said to be {clock}", clock["kind"] == "calibrated" and clock["residual_ns"] < 5000)
+        if length == "3000":
+            check(f"{name}: {clock['rate_ppm']} ppm", abs(clock["rate_ppm"] - ppm) < 5)
+        check(f"{name}: its timer was read {reads} times in {length} ms", 3 <= reads <= 8 + int(length) / 90)
+
+
+# ---- several loaders ----------------------------------------------------------------------------
+
+def check_loaders(box, words):
+    run = same_with(box, words, {})
+    told = {line.split()[1]: int(line.split()[2]) for line in run.stdout.splitlines() if line.startswith("kernel ")}
+    check("the program told of no kernels", told)
+    same(f"{words[1:]}: kernels", {k["name"]: k["timed"] for k in run.summary["kernels"]}, told)
+    names = [line.split(" has ")[1] for line in run.stdout.splitlines() if " has " in line]
+    for number, name in enumerate(names):
+        where = {k["device"].split(": ")[1] for k in run.summary["kernels"] if k["name"] == f"busy_{number}"}
+        same(f"{words[1:]}: busy_{number} ran on", where, {name})
+    same("unknown", run.summary["losses"]["unknown_ids"], 0)
+    return run
+
+
+@case("opencl: two loaders in one process, a loader and a driver, one is closed")
+def loaders(box):
+    driver, env = standin(box)
+    program = box.compile("workloads/opencl_loaders.c")
+    found = [path for path in glob.glob("/usr/lib/*/libOpenCL.so.1") if os.path.exists(path)][0]
+    copy = shutil.copy(os.path.realpath(found), box.file("libOpenCL-other.so.1"))
+    pocl, own = "@/etc/OpenCL/vendors", "@" + env["OCL_ICD_VENDORS"]
+    for words, devices in (([found + pocl, copy + own], 2), ([copy + own, found + pocl], 2), ([found + pocl, copy + pocl], 1),
+                           ([found + pocl, driver + "@"], 2), ([driver + "@", found + pocl], 2), ([found + own, driver + "@", copy + pocl], 2)):
+        run = check_loaders(box, [program, *words])
+        same(f"{words}: devices {[d['name'] for d in run.summary['devices']]}", len(run.summary["devices"]), devices)
+
+
+AGAIN = """
+import _ctypes, ctypes
+for i in range(12):
+    cl = ctypes.CDLL("libOpenCL.so.1")
+    platform, device = ctypes.c_void_p(), ctypes.c_void_p()
+    assert cl.clGetPlatformIDs(1, ctypes.byref(platform), None) == 0
+    assert cl.clGetDeviceIDs(platform, ctypes.c_ulong(0xffffffff), 1, ctypes.byref(device), None) == 0
+    for name in ("clCreateContext", "clCreateCommandQueue", "clCreateBuffer"):
+        getattr(cl, name).restype = ctypes.c_void_p
+    context = ctypes.c_void_p(cl.clCreateContext(None, 1, ctypes.byref(device), None, None, None))
+    queue = ctypes.c_void_p(cl.clCreateCommandQueue(context, device, ctypes.c_ulong(0), None))
+    buffer = ctypes.c_void_p(cl.clCreateBuffer(context, ctypes.c_ulong(1), ctypes.c_size_t(4096), None, None))
+    data = (ctypes.c_char * 4096)()
+    assert cl.clEnqueueWriteBuffer(queue, buffer, 1, ctypes.c_size_t(0), ctypes.c_size_t(4096), data, 0, None, None) == 0
+    print(cl.clFinish(queue), cl.clReleaseMemObject(buffer), cl.clReleaseCommandQueue(queue), cl.clReleaseContext(context))
+    _ctypes.dlclose(cl._handle)
+    if "libOpenCL" in open("/proc/self/maps").read():
+        print("it stays")
+"""
+
+
+@case("opencl: the loader is closed and opened again")
+def again(box):
+    run = same_with(box, [PYTHON, "-c", AGAIN], {})
+    same("writes", (sums(run, "transfers", "write", "calls"), sums(run, "transfers", "write", "timed")), (12, 12))
+    check(f"it was closed: {run.stdout}", "it stays" not in run.stdout)
+    same("memory", (run.summary["devices"][0]["allocs"], run.summary["devices"][0]["frees"]), (12, 12))
+
+
+@case("opencl: more loaders than there are doors for")
+def too_many_loaders(box):
+    program = box.compile("workloads/opencl_loaders.c")
+    found = [path for path in glob.glob("/usr/lib/*/libOpenCL.so.1") if os.path.exists(path)][0]
+    words = [shutil.copy(os.path.realpath(found), box.file(f"libOpenCL-{i}.so.1")) + "@/etc/OpenCL/vendors" for i in range(10)]
+    run = same_with(box, [program, *words], {})
+    same("kernels that are seen", {k["name"]: k["timed"] for k in run.summary["kernels"]}, {f"busy_{i}": 12 for i in range(8)})
+    check(f"it is said: {run.summary['notices']}", any("more loaders" in line for line in run.summary["notices"]))
+
+
+@case("opencl: a library that stands between program and loader")
+def between(box):
+    library = box.compile("workloads/opencl_between.c", "libbetween.so")
+    program = box.compile("workloads/opencl_many.c", "opencl_many-between", [library, "-Wl,-rpath," + os.path.dirname(library)])
+    plain, run = box.native([program, "1000"]), box.run([program, "1000"])
+    same("output", (run.status, run.stdout), (plain.status, plain.stdout))
+    box.check_expected(run)
+
+
 def register(tools):
     pass
 
@@ -144,6 +322,15 @@ def pyopencl(box):
     run = same_output(box, [client_python(), "-c", PYOPENCL])
     same("add3", [k["calls"] for k in run.summary["kernels"] if k["name"] == "add3"], [10])
     same("memory at exit", run.summary["devices"][0]["live_at_exit_bytes"], 0)
+
+
+@case("opencl: pyopencl's loader and the system's in one process")
+def pyopencl_and_ctypes(box):
+    run = same_output(box, [client_python(), "-c", PYOPENCL + DLSYM])
+    same("add3, by its own loader", [k["calls"] for k in run.summary["kernels"] if k["name"] == "add3"], [10])
+    writes = run.value("select count(*) from slice where name = 'clEnqueueWriteBuffer' and category = 'write' and extract_arg(arg_set_id, 'debug.bytes') = 4096")
+    same("writes, by the system's", writes, 5)
+    same("devices", len(run.summary["devices"]), 1)
 
 
 @case("opencl: tinygrad")

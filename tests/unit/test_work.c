@@ -16,6 +16,7 @@ static struct feed feed;
 static struct work told[64];
 static u32 tolds, before_call, after_seen, backwards;
 static u64 last_start;
+static char args[2][64];                /* of works 1 and 2 */
 
 static void push(void *to, const union chunk *c)
 {
@@ -31,6 +32,8 @@ static void hear(void *to, struct process *p, const struct work *w)
 	(void)to, (void)p;
 	if (tolds < 64)
 		told[tolds] = *w;
+	if (w->id <= 2 && w->args.length < sizeof(args[0]))
+		memcpy(args[w->id - 1], w->args.at ? w->args.at : "", w->args.length);
 	tolds++;
 	before_call += w->done == DONE_TIMED && w->start_ns < w->call_begin_ns;
 	after_seen += w->done == DONE_TIMED && w->end_ns > w->seen_ns;
@@ -99,6 +102,24 @@ static void any_order(void)
 	ok(tolds == 7 && s->process[0]->device[0]->done[DONE_TIMED] == 7, "what, end and call in any order");
 	ok(!before_call && !after_seen && !backwards, "inside of what the host saw, in order of start");
 	ok(s->losses.unknown_ids == 0 && s->losses.unfinished == 0, "nothing is missing");
+	feed_free(&feed);
+}
+
+/* The end of the first is told after its beginning, that of the second before. */
+static void failures(void)
+{
+	static const char first[] = "commands=2\0error=-5", second[] = "error=-5\0commands=2";
+	struct gen own, g;
+	const struct session *s;
+
+	begin(&own, &g, 69);
+	GEN_EVENT(&g, 10 * US, work, "commands=2", .id = 1, .queue = QUEUE);
+	GEN_EVENT(&g, 11 * US, work_done, "error=-5", .id = 1, .status = DONE_FAILED);
+	GEN_EVENT(&g, 12 * US, work_done, "error=-5", .id = 2, .status = DONE_FAILED);
+	GEN_EVENT(&g, 13 * US, work, "commands=2", .id = 2, .queue = QUEUE);
+	s = end(&g);
+	ok(tolds == 2 && s->losses.failed == 2 && s->process[0]->device[0]->done[DONE_FAILED] == 2, "work that failed is counted");
+	ok(!memcmp(args[0], first, sizeof(first)) && !memcmp(args[1], second, sizeof(second)), "its beginning and its end both have something to say");
 	feed_free(&feed);
 }
 
@@ -216,6 +237,7 @@ static void no_calls(void)
 int main(void)
 {
 	any_order();
+	failures();
 	missing();
 	children();
 	million();
