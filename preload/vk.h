@@ -15,6 +15,7 @@
  *   vk_clock.c      the device's clock
  *   vk_pipeline.c   pipelines: names and local sizes (vk_spirv.c)
  *   vk_memory.c     memory, and what is bound in it
+ *   vk_image.c      ... and the bytes that commands on images move
  *   vk_name.c       names and labels that the program gives
  *
  * Objects are found by handle, never by what a handle points to: without a loader that is the driver's own. A handle that
@@ -313,6 +314,15 @@ void vk_module_named(struct vk_device *d, VkShaderModule handle, const char *nam
 u64 vk_memory_id(struct vk_device *d, VkObjectType type, u64 handle, const char *name);        /* of what is being named; 0: it has none yet */
 void vk_object_named(struct vk_device *d, VkObjectType type, u64 handle, const char *name);
 u64 vk_buffer_bytes(struct vk_device *d, VkBuffer buffer);             /* 0: unknown */
+
+struct vk_image { u32 format, width, height, depth, layers, levels, samples; };
+const struct vk_image *vk_image_of(struct vk_device *d, VkImage image); /* NULL: unknown */
+
+/* Regions of a command, of whatever type: where in each of them its layers and its extent lie; or two corners instead of that. */
+struct vk_regions { u32 count; const void *first; size_t stride, layers, extent; bool corners, in_buffer; };
+
+u64 vk_bytes_of_regions(struct vk_device *d, VkImage image, struct vk_regions r);      /* or WORK_BYTES_UNKNOWN */
+u64 vk_bytes_of_ranges(struct vk_device *d, VkImage image, u32 count, const VkImageSubresourceRange *ranges);
 const char *vk_text(const char *text);                                 /* a copy that stays; NULL if there is no room */
 
 #endif

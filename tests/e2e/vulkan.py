@@ -53,6 +53,12 @@ def build(box, source="vk_work.c", way="linked", flags=()):
     return box.compile("workloads/" + source, name, ["-Wno-unused-function", "-I", box.tools.programs, *WAYS[way], *flags])
 
 
+def shim(box, mode):
+    """environment of a program that finds its functions by getters: lavapipe, but for one thing (vk_shim.c)"""
+    return {"VK_CLIENT_DRIVER": box.compile("workloads/vk_shim.c", "vk_shim.so"), "SHIM_DRIVER": glob.glob("/usr/lib/*/libvulkan_lvp.so")[0],
+            "SHIM": mode}
+
+
 def client_python():
     """the Python of the venv that scripts/setup --tests makes from clients.txt"""
     with open(os.path.join(TESTS, "e2e", "clients.txt"), "rb") as file:
@@ -179,6 +185,22 @@ def versions(box):
             check_scene(box, [program, scene, version])
 
 
+@case("vulkan: bytes of image copies, whatever the format")
+def texels(box):
+    for version in ("12", "13"):
+        run, _ = check_scene(box, [build(box, "vk_texels.c"), version])
+        check("few formats: " + run.stdout, int(re.search(r"^formats (\d+)", run.stdout, re.M).group(1)) > 50)
+        told = sum(size * count for (name, size, _, _), count in truth(run).items() if "Clear" not in name)
+        same("bytes copied", [row["bytes"] for row in run.summary["transfers"] if row["kind"] == "copy"], [told])
+        same("unknown", run.summary["losses"]["works_unsized"], 0)
+    # a format that is not in the table: said so, here and there
+    run, _ = check_scene(box, [build(box, "vk_texels.c", "getters"), "12", "1000156007"], env=shim(box, "format"))
+    same("unknown", run.summary["losses"]["works_unsized"], 4)
+    same("copies", [(row["calls"], row["unsized"], row["bytes"]) for row in run.summary["transfers"] if row["kind"] == "copy"], [(4, 4, 0)])
+    same("marked", run.value("select count(*) as n from args where key = 'debug.bytes_unknown'"), 4)
+    check("in words", "4 transfers moved an unknown number of bytes" in run.text)
+
+
 @case("vulkan: bare LD_PRELOAD")
 def bare(box):
     run = box.bare([build(box), "ops", "12"])
@@ -226,6 +248,7 @@ def validation(box):
     for way in ("submit", "off"):
         recorded(box, [program, "resubmit", "12"], f"--device-time={way}", env=VALIDATION)
     recorded(box, [build(box, "vk_names.c")], env=VALIDATION)
+    recorded(box, [build(box, "vk_texels.c"), "13"], env=VALIDATION)
 
 
 @case("vulkan: memory, exact to the byte")
@@ -301,8 +324,6 @@ def loaders(box):
 
 @case("vulkan: drivers that do odd things")
 def odd(box):
-    driver = glob.glob("/usr/lib/*/libvulkan_lvp.so")[0]
-    shim = box.compile("workloads/vk_shim.c", "vk_shim.so")
     program = build(box, "vk_faults.c")
     wanted = {
         "": {DONE_TIMED: 20}, "wrap": {DONE_TIMED: 20}, "features": {DONE_TIMED: 20},
@@ -311,7 +332,7 @@ def odd(box):
         "queries": {DONE_UNTIMED: 20}, "busy": {},
     }
     for mode, ends in wanted.items():
-        run, records = recorded(box, [program], env={"VK_CLIENT_DRIVER": shim, "SHIM_DRIVER": driver, "SHIM": mode})
+        run, records = recorded(box, [program], env=shim(box, mode))
         same(f"{mode}: ends", dict(records.statuses()), ends)
         same(f"{mode}: dispatches", sum(work["kind"] == KERNEL for work in records.works.values()), 10)
         spans = [(row["ts"], row["end"]) for row in run.sql("select ts, ts + dur as end from slice where category like '%kernel%' order by ts")]

@@ -6,7 +6,7 @@
  *   SHIM=transfer   its queues can only copy             SHIM=refuse   the 5th submit fails for want of memory
  *   SHIM=wrap       stamps have 32 bits                  SHIM=queries  query pools cannot be made
  *   SHIM=features   devices with more than was asked for SHIM=busy     nothing is ever seen to be done
- *                   cannot be made
+ *                   cannot be made                     SHIM=format   takes VK_FORMAT_R10X6_UNORM_PACK16 for one of its own
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@ static PFN_vkGetDeviceProcAddr next_device;
 static PFN_vkGetPhysicalDeviceQueueFamilyProperties families;
 static PFN_vkQueueSubmit submit;
 static PFN_vkCreateDevice create;
+static PFN_vkCreateImage create_image;
 static int submits;
 
 static int is(const char *mode)
@@ -71,6 +72,15 @@ static VkResult my_counter(VkDevice d, VkSemaphore s, uint64_t *value)
 	return VK_SUCCESS;
 }
 
+static VkResult my_image(VkDevice d, const VkImageCreateInfo *info, const VkAllocationCallbacks *allocator, VkImage *image)
+{
+	VkImageCreateInfo other = *info;
+
+	if (info->format == VK_FORMAT_R10X6_UNORM_PACK16)
+		other.format = VK_FORMAT_R16_UNORM;
+	return create_image(d, &other, allocator, image);
+}
+
 static PFN_vkVoidFunction my_get_device(VkDevice device, const char *name)
 {
 	PFN_vkVoidFunction found = next_device(device, name);
@@ -78,6 +88,10 @@ static PFN_vkVoidFunction my_get_device(VkDevice device, const char *name)
 	if (!strcmp(name, "vkQueueSubmit") && found) {
 		submit = (PFN_vkQueueSubmit)found;
 		return (PFN_vkVoidFunction)my_submit;
+	}
+	if (!strcmp(name, "vkCreateImage") && found && is("format")) {
+		create_image = (PFN_vkCreateImage)found;
+		return (PFN_vkVoidFunction)my_image;
 	}
 	if (!strcmp(name, "vkCreateQueryPool") && is("queries"))
 		return (PFN_vkVoidFunction)my_query_pool;
