@@ -254,7 +254,9 @@ struct vk_submit {
 	struct vk_submit *next;
 	u64 mark;                       /* done when the semaphore has got this far */
 	VkFence fence;                  /* instead of it */
+	VkFence told;                   /* the program's own */
 	u64 begin;                      /* ticks */
+	u64 seen;                       /* ticks: when it was found done; 0: not yet */
 	struct vk_arena *arena;         /* is free up to arena_end then */
 	u64 arena_end;
 	struct vk_part *parts, **parts_end;
@@ -295,6 +297,9 @@ void vk_ring_put_fence(struct vk_queue *q, VkFence fence);
 void vk_ring_release(struct vk_queue *q);
 
 void vk_drain(struct vk_device *d, u64 now);            /* now: what is found done is taken to have ended then, if nobody timed it */
+void vk_drain_failed(struct vk_queue *q);
+void vk_seen_fence(struct vk_device *d, VkFence fence, u64 now);       /* the program waited for it */
+void vk_seen_idle(struct vk_queue *q, u64 now);
 void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status, u64 now);      /* tells its work's end and takes it apart */
 struct vk_submit *vk_submit_new(u64 begin);
 struct vk_part *vk_submit_part(struct vk_submit *s, struct vk_recording *r);

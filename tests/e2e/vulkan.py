@@ -328,17 +328,56 @@ def odd(box):
     wanted = {
         "": {DONE_TIMED: 20}, "wrap": {DONE_TIMED: 20}, "features": {DONE_TIMED: 20},
         "untimed": {DONE_OBSERVED: 10, DONE_UNTIMED: 20}, "transfer": {DONE_OBSERVED: 10, DONE_UNTIMED: 20},
-        "lost": {DONE_TIMED: 8, DONE_FAILED: 12}, "refuse": {DONE_TIMED: 18, DONE_FAILED: 2},
-        "queries": {DONE_UNTIMED: 20}, "busy": {},
+        "lost": {DONE_TIMED: 8, DONE_FAILED: 12}, "lost_fence": {DONE_TIMED: 8, DONE_FAILED: 12},
+        "lost_idle": {DONE_TIMED: 10, DONE_FAILED: 10}, "refuse": {DONE_TIMED: 18, DONE_FAILED: 2},
+        "queries": {DONE_OBSERVED: 10, DONE_UNTIMED: 20}, "memory": {DONE_OBSERVED: 10, DONE_UNTIMED: 20}, "busy": {DONE_TIMED: 20},
     }
     for mode, ends in wanted.items():
         run, records = recorded(box, [program], env=shim(box, mode))
         same(f"{mode}: ends", dict(records.statuses()), ends)
         same(f"{mode}: dispatches", sum(work["kind"] == KERNEL for work in records.works.values()), 10)
+        losses = run.summary["losses"]
+        same(f"{mode}: counted", [losses["works_untimed"], losses["works_failed"], losses["works_unfinished"]],
+             [ends.get(DONE_UNTIMED, 0), ends.get(DONE_FAILED, 0), 0])
         spans = [(row["ts"], row["end"]) for row in run.sql("select ts, ts + dur as end from slice where category like '%kernel%' order by ts")]
         residual = run.summary["devices"][0]["clock"]["residual_ns"]
         check(f"{mode}: its clock is {residual} ns off", residual < 100000)
-        check(f"{mode}: spans {spans[:4]}", mode == "busy" or all(a[1] <= b[0] for a, b in zip(spans, spans[1:])))
+        check(f"{mode}: spans {spans[:4]}", all(a[1] <= b[0] for a, b in zip(spans, spans[1:])))
+
+
+ON_QUEUE = """select t.name as queue, s.name, s.ts, s.dur, s.category, extract_arg(s.arg_set_id, 'debug.observed_by_host') as observed,
+    extract_arg(s.arg_set_id, 'debug.untimed') as untimed from slice s join track t on s.track_id = t.id
+    where t.name like 'queue %' order by s.ts"""
+
+
+@case("vulkan: several families and queues, of which some cannot time")
+def queues(box):
+    program = build(box, "vk_queues.c")
+    run, _ = recorded(box, [program], env=shim(box, "queues"))
+    told = [re.match(r"queue (\S+) \((\w+)\) (\d) (\d+) (\d+)$", line).groups() for line in run.stdout.splitlines() if line.startswith("queue ")]
+    own = [line.split()[1:] for line in run.stdout.splitlines() if line.startswith("time ")]
+    rows = run.sql(ON_QUEUE)
+    same("tracks", {row["queue"] for row in rows}, {f"queue {name} ({word})" for name, word, *_ in told})
+    for name, word, timed, works, submits in told:
+        mine = [row for row in rows if row["queue"] == f"queue {name} ({word})"]
+        pieces = [row for row in mine if row["category"] != "group"]
+        batches = [row for row in mine if row["category"] == "group"]
+        same(f"{name}: works", len(pieces), int(works))
+        same(f"{name}: pieces without times", sum(bool(row["untimed"]) for row in pieces), 0 if timed == "1" else int(works))
+        same(f"{name}: submits that the host watched", len(batches), 0 if timed == "1" else int(submits))
+        check(f"{name}: not marked", all(row["observed"] for row in batches))
+        check(f"{name}: submits overlap", all(a["ts"] + a["dur"] <= b["ts"] for a, b in zip(batches, batches[1:])))
+        stamps = sorted((int(begin), int(end)) for queue, _, begin, end in own if queue == name)
+        for batch, (begin, end) in zip(batches, stamps):
+            check(f"{name}: {batch['ts'] - begin} ns after the program's own begin, {end - batch['ts'] - batch['dur']} before its end",
+                  batch["ts"] >= begin - 2000 and batch["ts"] + batch["dur"] <= end + 2000)
+    same("queues", run.summary["devices"][0]["queues"], len(told))
+    same("all", run.summary["devices"][0]["works_timed"] + run.summary["devices"][0]["works_untimed"], sum(int(works) for *_, works, _ in told))
+    # one command buffer on two queues: what cannot be timed there is not timed wrongly
+    run, records = recorded(box, [program, "shared"], env=shim(box, "queues"))
+    same("kernels", sum(work["kind"] == KERNEL for work in records.works.values()), 4)
+    check(f"ends {records.statuses()}", records.statuses()[DONE_TIMED] + records.statuses()[DONE_UNTIMED] >= 8)
+    check("said", not records.statuses()[DONE_UNTIMED] or "on two queues at once" in run.text)
 
 
 @case("vulkan: threads that record and submit to the queue in turn")

@@ -21,10 +21,11 @@
 #define OF_INSTANCE(X)                                                                                                  \
 	X(vkDestroyInstance) X(vkEnumeratePhysicalDevices) X(vkCreateDevice) X(vkGetPhysicalDeviceProperties)           \
 	X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceFeatures) X(vkGetPhysicalDeviceFormatProperties)    \
-	X(vkGetDeviceProcAddr)
+	X(vkGetPhysicalDeviceQueueFamilyProperties) X(vkGetDeviceProcAddr)
 #define OF_DEVICE(X)                                                                                                    \
 	X(vkDestroyDevice) X(vkGetDeviceQueue) X(vkQueueSubmit) X(vkQueueWaitIdle) X(vkDeviceWaitIdle)                  \
 	X(vkCreateFence) X(vkDestroyFence) X(vkResetFences) X(vkWaitForFences) X(vkGetFenceStatus)                      \
+	X(vkCreateSemaphore) X(vkDestroySemaphore)                                                                      \
 	X(vkCreateCommandPool) X(vkDestroyCommandPool) X(vkResetCommandPool) X(vkAllocateCommandBuffers)                \
 	X(vkFreeCommandBuffers) X(vkBeginCommandBuffer) X(vkEndCommandBuffer) X(vkResetCommandBuffer)                   \
 	X(vkCmdBindPipeline) X(vkCmdBindDescriptorSets) X(vkCmdPushConstants) X(vkCmdDispatch)                          \
