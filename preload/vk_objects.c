@@ -258,17 +258,18 @@ void vk_device_known(struct vk_device *set)
 /* What the program left undone is done by now, or it may not destroy the device. */
 static void release(struct vk_device *d)
 {
-	bool pending = false;
+	bool pending = false, lost;
 
 	vk_drain(d, ticks());
 	for (const struct vk_queue *q = d->queues; q; q = q->next)
 		pending |= q->pending != NULL;
-	if (pending)
-		d->fn.vkDeviceWaitIdle(d->handle);
+	lost = pending && d->fn.vkDeviceWaitIdle(d->handle) < 0;
 	vk_drain(d, ticks());
 	vk_clock_read(d, true);
 	for (struct vk_queue *q = d->queues, *next; q; q = next) {
 		next = q->next;
+		if (lost)
+			vk_drain_failed(q);
 		vk_ring_release(q);
 		handles_remove(&queues, (u64)q->handle);
 		pool_put(&queue_pool, q);

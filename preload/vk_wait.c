@@ -22,6 +22,8 @@ VkResult w_vkQueueWaitIdle(VkQueue queue)
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkQueueWaitIdle)(queue);
 
+	if (q && r == VK_SUCCESS)
+		vk_seen_idle(q, ticks());
 	waited(d, begin, "vkQueueWaitIdle", r, false, CALLER());
 	return r;
 }
@@ -32,6 +34,8 @@ VkResult w_vkDeviceWaitIdle(VkDevice device)
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkDeviceWaitIdle)(device);
 
+	for (struct vk_queue *q = d && r == VK_SUCCESS ? __atomic_load_n(&d->queues, __ATOMIC_ACQUIRE) : NULL; q; q = q->next)
+		vk_seen_idle(q, ticks());
 	waited(d, begin, "vkDeviceWaitIdle", r, false, CALLER());
 	return r;
 }
@@ -41,7 +45,10 @@ VkResult w_vkWaitForFences(VkDevice device, uint32_t count, const VkFence *fence
 	struct vk_device *d = vk_device_of(device);
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkWaitForFences)(device, count, fences, all, timeout);
+	u64 now = ticks();
 
+	for (u32 i = 0; d && r == VK_SUCCESS && (all || count == 1) && i < count; i++)
+		vk_seen_fence(d, fences[i], now);
 	waited(d, begin, "vkWaitForFences", r, !timeout, CALLER());
 	return r;
 }
@@ -52,6 +59,8 @@ VkResult w_vkGetFenceStatus(VkDevice device, VkFence fence)
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkGetFenceStatus)(device, fence);
 
+	if (d && r == VK_SUCCESS)
+		vk_seen_fence(d, fence, ticks());
 	waited(d, begin, "vkGetFenceStatus", r, true, CALLER());
 	return r;
 }

@@ -23,6 +23,7 @@ struct work_sum {
 	const char *name;
 	u64 calls;                      /* that ended, well or not */
 	u64 failed, unfinished, timed, bytes;
+	u64 unsized;                    /* whose bytes nobody knows: not in `bytes` */
 	u64 total_ns, min_ns, max_ns;
 };
 
@@ -106,7 +107,7 @@ struct work {
 	u32 done;                       /* DONE_* */
 	const char *name;
 	u32 node;                       /* where it was recorded, if that is not where it was submitted */
-	u64 bytes, x, y, z, local;
+	u64 bytes, x, y, z, local;      /* bytes may be WORK_BYTES_UNKNOWN */
 	u64 queued, submitted, start, end;      /* the device's stamps, 0: it has none */
 	u64 handed_ns, seen_ns;         /* when it was handed over, when its end was noticed */
 	u64 call_begin_ns, call_end_ns; /* 0: its call is not known */

@@ -151,6 +151,7 @@ struct losses {
 	u64 texts;                      /* names and paths cut */
 	u64 unfinished;                 /* device work that was not over when its process ended */
 	u64 untimed;                    /* device work that has no times */
+	u64 unsized;                    /* ... that moved nobody knows how many bytes */
 	u64 failed;                     /* device work that failed */
 	u64 unknown_ids;                /* numbers of devices, queues, names, work and memory that nobody told of */
 	u64 works;                      /* device work and calls not drawn for lack of room */

@@ -119,7 +119,8 @@ static void add_up(struct work_sum *s, const struct work *w, bool timed, u64 ns)
 	s->calls += w->done != DONE_NEVER;
 	s->failed += w->done == DONE_FAILED;
 	s->unfinished += w->done == DONE_NEVER;
-	s->bytes += w->done != DONE_NEVER ? w->bytes : 0;
+	s->bytes += w->done != DONE_NEVER && w->bytes != WORK_BYTES_UNKNOWN ? w->bytes : 0;
+	s->unsized += w->bytes == WORK_BYTES_UNKNOWN;
 	if (!timed)
 		return;
 	if (!s->timed++ || ns < s->min_ns)
@@ -155,6 +156,7 @@ static void sum_up(struct model *m, struct dev *d, const struct work *w)
 		add_busy(&d->d.busy_ns, &d->busy_until_ns, w->start_ns, w->end_ns);
 	d->d.done[w->done]++;
 	m->s.losses.untimed += w->done == DONE_UNTIMED;
+	m->s.losses.unsized += w->bytes == WORK_BYTES_UNKNOWN;
 	m->s.losses.failed += w->done == DONE_FAILED;
 	m->s.losses.unfinished += w->done == DONE_NEVER;
 }

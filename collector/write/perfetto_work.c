@@ -184,7 +184,9 @@ static void work_args(struct slice *s, const struct work *w)
 	enc_fixed(s->e, EVENT_FLOW, flow_id(of->process, w->id));
 	if (done_mark[w->done])
 		arg_number(of->stacks, s->e, done_mark[w->done], ARG_BOOL, 1);
-	if (w->bytes)
+	if (w->bytes == WORK_BYTES_UNKNOWN)
+		arg_number(of->stacks, s->e, "bytes_unknown", ARG_BOOL, 1);
+	else if (w->bytes)
 		arg_number(of->stacks, s->e, "bytes", ARG_UINT, w->bytes);
 	if (is_full(of)) {
 		arg_number(of->stacks, s->e, "work", ARG_UINT, w->id);

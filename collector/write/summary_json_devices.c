@@ -118,6 +118,7 @@ static void work_sum(struct json *j, const struct session *s, const struct devic
 	json_count(j, "unfinished", w->unfinished);
 	json_count(j, "timed", w->timed);
 	json_count(j, "bytes", w->bytes);
+	json_count(j, "unsized", w->unsized);
 	json_count(j, "total_ns", w->total_ns);
 	json_count(j, "avg_ns", w->timed ? w->total_ns / w->timed : 0);
 	json_count(j, "min_ns", w->min_ns);

@@ -374,7 +374,7 @@ static const char *const json_parts[] = {
 	"\"transfers\": [{\"kind\": \"copy\", \"device\": \"Vulkan 0: Big GPU\", \"pid\": 50, \"calls\": 20, \"failed\": 0, \"unfinished\": 0, \"timed\": 20, \"bytes\": 81920",
 	"\"clock\": {\"kind\": \"calibrated\", \"match\": \"line\"",
 	"\"waits\": {\"calls\": 50, \"total_ns\": 11950000, \"by_name\": [{\"name\": \"clFinish\"",
-	"\"works_unfinished\": 1, \"works_untimed\": 1, \"works_failed\": 1, \"works_not_drawn\": 0, \"unknown_ids\": 0",
+	"\"works_unfinished\": 1, \"works_untimed\": 1, \"works_unsized\": 0, \"works_failed\": 1, \"works_not_drawn\": 0, \"unknown_ids\": 0",
 	"\"peak_with_devices\": {\"bytes\": 4194304",
 	NULL,
 };
