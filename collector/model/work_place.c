@@ -119,6 +119,8 @@ static void add_up(struct work_sum *s, const struct work *w, bool timed, u64 ns)
 	s->calls += w->done != DONE_NEVER;
 	s->unfinished += w->done == DONE_NEVER;
 	s->bytes += w->done != DONE_NEVER ? w->bytes : 0;
+	s->tiles += w->tiles;
+	s->tile_sum_ns += w->tile_sum_ns;
 	if (!timed)
 		return;
 	if (!s->timed++ || ns < s->min_ns)
