@@ -18,7 +18,7 @@
 #include <link.h>
 #include <signal.h>
 
-enum { EXPORTS_MAX = 4096, SEGMENTS_MAX = 64, SYMBOLS_MAX = 4096, PAGE = 4096 };
+enum { EXPORTS_MAX = 4096, SEGMENTS_MAX = 64, DYNAMIC_BYTES_MAX = 1 << 16, SYMBOLS_MAX = 4096, PAGE = 4096 };
 
 #define QUERY "iree_hal_executable_library_query"
 
@@ -377,7 +377,7 @@ static bool elf_read(struct elf *e, const void *base, u64 code)
 		if (p[i].p_type == PT_DYNAMIC)
 			dynamic = &p[i];
 	}
-	if (!has_code || !dynamic || !inside(e, e->bias + dynamic->p_vaddr, dynamic->p_memsz))
+	if (!has_code || !dynamic || dynamic->p_memsz > DYNAMIC_BYTES_MAX || !inside(e, e->bias + dynamic->p_vaddr, dynamic->p_memsz))
 		return false;
 	e->dynamic = (const Elf64_Dyn *)(e->bias + dynamic->p_vaddr);
 	e->dynamics = dynamic->p_memsz / sizeof *e->dynamic;

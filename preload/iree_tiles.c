@@ -76,7 +76,7 @@ static struct bucket *bucket_of(const struct key *k)
 
 static bool is_first(const struct iree_tile_id *id) { return !id->x && !id->y && !id->z; }
 
-static void begin(struct dispatch *s, const struct key *k, const struct iree_dispatch *d)
+static void open_dispatch(struct dispatch *s, const struct key *k, const struct iree_dispatch *d)
 {
 	s->key = *k;
 	s->total = (u64)d->x * d->y * d->z;
@@ -103,7 +103,7 @@ static struct dispatch *find(struct bucket *b, const struct key *k, const struct
 	}
 	if (!s || !*new)
 		return NULL;
-	begin(s, k, d);
+	open_dispatch(s, k, d);
 	return s;
 }
 
@@ -135,6 +135,7 @@ static void tell_begin(const struct dispatch *s, const struct iree_dispatch *d)
 /* False: the tile is not counted. Inside of a hook, so that a signal handler's tiles keep off the lock. */
 static __attribute__((noinline)) bool come(const struct key *k, const struct iree_dispatch *d, const struct iree_tile_id *id)
 {
+	u64 begin = ticks();            /* what is told of the dispatch's begin is time that IREE sees, too */
 	struct visit v = context_enter(FRAME());
 	struct bucket *b = bucket_of(k);
 	struct dispatch *s;
@@ -158,7 +159,7 @@ static __attribute__((noinline)) bool come(const struct key *k, const struct ire
 	if (r && new)
 		tell_begin(s, d);
 	if (r)
-		r->begin = ticks();
+		r->begin = begin;
 	return r;
 }
 
