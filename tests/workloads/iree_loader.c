@@ -8,6 +8,8 @@
  *   iree_loader LIBRARY VERSION own        says whether the table still has the library's own kernels
  *   iree_loader LIBRARY VERSION bench      ns for each tile of a kernel that does nothing
  *   iree_loader LIBRARY VERSION wall       ns that dispatches of some length took, by the loader's own clock
+ *   iree_loader LIBRARY VERSION fork       10 dispatches here, 10 in a child
+ *   iree_loader LIBRARY VERSION kill       10 dispatches, and one that is killed at its second tile
  *   iree_loader LIBRARY VERSION odd        images that only begin like an executable
  *
  * With LOADER=dlopen in the environment by dlopen, else as IREE's own loader: reserve, copy, relocate, protect.
@@ -17,11 +19,13 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -272,6 +276,33 @@ static void once(const struct library6 *l)
 		MUST(table(l, NOP)(environment, &d, &w) == 0);
 }
 
+static void forked(const struct library6 *l)
+{
+	int status;
+	pid_t child;
+
+	for (int i = 0; i < 10; i++)
+		once(l);
+	child = fork();
+	if (!child) {
+		for (int i = 0; i < 10; i++)
+			once(l);
+		_exit(0);
+	}
+	MUST(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void killed(const struct library6 *l)
+{
+	struct dispatch_state d = { .x = 4, .y = 1, .z = 1 };
+	struct workgroup_state w = { 0 };
+
+	for (int i = 0; i < 10; i++)
+		once(l);
+	table(l, NOP)(environment, &d, &w);
+	kill(getpid(), SIGKILL);
+}
+
 static void own(const struct loaded *l)
 {
 	int mine = 0;
@@ -376,6 +407,10 @@ int main(int argc, char **argv)
 		counted(l.library);
 	if (!strcmp(what, "fail"))
 		failing(l.library);
+	if (!strcmp(what, "fork"))
+		forked(l.library);
+	if (!strcmp(what, "kill"))
+		killed(l.library);
 	if (!strcmp(what, "own"))
 		own(&l);
 	if (!strcmp(what, "bench"))
