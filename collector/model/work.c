@@ -143,15 +143,21 @@ void work_done_event(struct model *m, struct proc *p, struct stream *s, const st
 
 /* ---- who worked at it ----------------------------------------------------------------------- */
 
+static u64 between(u64 low, u64 value, u64 high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
 void run_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
 {
 	const struct rec_run *r = EVENT_BODY(e, run);
 	struct open_work *w = find(p, r->work);
-	u64 begin = r->begin < p->p.born ? p->p.born : r->begin, end = r->end < e->ticks ? r->end : e->ticks;
-	struct work_run run = { .name = name_text(m, p, r->name), .work = r->work, .begin = begin < end ? begin : end, .end = end, .tiles = r->tiles };
+	struct work_run run = { .name = name_text(m, p, r->name), .work = r->work, .tiles = r->tiles };
 
 	(void)s;
-	run.busy_ns = session_ns(&m->s, run.begin + (r->busy < end - run.begin ? r->busy : end - run.begin)) - session_ns(&m->s, run.begin);
+	run.begin = between(p->p.born, r->begin, e->ticks);
+	run.end = between(run.begin, r->end, e->ticks);
+	run.busy_ns = session_ns(&m->s, run.begin + between(0, r->busy, run.end - run.begin)) - session_ns(&m->s, run.begin);
 	m->s.losses.unknown_ids += !w;
 	if (w && !w->ended) {
 		w->w.tiles += r->tiles;
