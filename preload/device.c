@@ -166,6 +166,11 @@ void memory_note(struct rec_device_alloc *m, const struct args *args, struct cal
 	context_leave(v);
 }
 
+void memory_note_bare(const struct rec_device_alloc *m, const struct args *args)
+{
+	TOLD(device_alloc, m, args->text, args->used);
+}
+
 void device_note(const struct rec_device *d, const char *api, const char *name, const char *driver)
 {
 	struct args a = { 0 };

@@ -155,20 +155,30 @@ static bool start(void)
 	return iree_export && iree_tiles_start();
 }
 
-static u64 queue_of_cpu(void)
+/* One for all that runs on the CPU. Nobody gets its number before it was told. */
+static struct rec_queue cpu(void)
 {
-	static u64 queue;
+	static struct rec_queue queue;
+	static u32 telling, told;
 	struct rec_queue r = { .flags = QUEUE_OUT_OF_ORDER };
 
-	if (queue)
+	if (__atomic_load_n(&told, __ATOMIC_ACQUIRE))
 		return queue;
-	r.device = device_number();
-	r.id = device_number();
-	device_note(&(struct rec_device){ .id = r.device, .flags = DEVICE_CPU | DEVICE_HOST_MEMORY, .clock = DEVICE_CLOCK_NONE }, "IREE", "CPU",
-		    "local executables");
-	queue_note(&r, "dispatches");
-	return queue = r.id;
+	spin_lock(&telling);
+	if (!told) {
+		r.device = device_number();
+		r.id = device_number();
+		device_note(&(struct rec_device){ .id = r.device, .flags = DEVICE_CPU | DEVICE_HOST_MEMORY, .clock = DEVICE_CLOCK_NONE }, "IREE", "CPU",
+			    "local executables");
+		queue_note(&r, "dispatches");
+		queue = r;
+		__atomic_store_n(&told, 1, __ATOMIC_RELEASE);
+	}
+	spin_unlock(&telling);
+	return queue;
 }
+
+u64 iree_device(void) { return cpu().device; }
 
 static void describe(struct iree_export *e, const struct library *l, u32 i)
 {
@@ -192,7 +202,7 @@ static void describe(struct iree_export *e, const struct library *l, u32 i)
 	for (u32 k = 0; k < e->args_used; k++)
 		e->args[k] = a.text[k];
 	e->name = name_number(name);
-	e->queue = queue_of_cpu();
+	e->queue = cpu().id;
 }
 
 /* 0: none is left; else one more than its index. */

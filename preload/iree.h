@@ -7,6 +7,7 @@
  *   iree.c            an image was loaded: is it an executable of a version we know? then its table leads to us
  *   iree_x86_64.S     the thunks, which say which kernel was meant
  *   iree_tiles.c      tiles -> dispatches, and each thread's runs of tiles
+ *   iree_memory.c     buffers in the pool of IREE's task device
  */
 #ifndef IREE_H
 #define IREE_H
@@ -46,7 +47,18 @@ void iree_protected(const void *addr, size_t length, int prot);         /* mprot
 void iree_unmapping(const void *addr, size_t length);                   /* munmap is about to */
 void iree_unloaded(void);                                               /* dlclose unloaded something */
 
-/* ---- between the two files ---------------------------------------------------------------------- */
+/* ---- blocks of the heap ------------------------------------------------------------------------- */
+
+#define IREE_HEADER_BYTES 160
+#define IREE_SLAB_BYTES ((64ul << 20) + 72)
+
+void iree_block_new(const void *p, u64 bytes);  /* from calloc */
+void iree_block_gone(const void *p);            /* before it is freed */
+void iree_blocks_look(void);
+
+static inline bool iree_may_be(u64 bytes) { return bytes >= IREE_SLAB_BYTES || (bytes == IREE_HEADER_BYTES && guest.slabs); }
+
+/* ---- between the files ---------------------------------------------------------------------- */
 
 /* What a thunk stands for. */
 struct iree_export {
@@ -61,6 +73,7 @@ extern iree_kernel *iree_real[IREE_THUNKS];
 extern struct iree_export *iree_export;         /* IREE_THUNKS of them, once there is an executable */
 
 bool iree_tiles_start(void);
+u64 iree_device(void);                          /* its number */
 
 #endif
 #endif

@@ -156,8 +156,10 @@ static __attribute__((noinline)) bool come(const struct key *k, const struct ire
 	}
 	spin_unlock(&b->lock);
 	context_leave(v);
-	if (r && new)
+	if (r && new) {
 		tell_begin(s, d);
+		iree_blocks_look();
+	}
 	if (r)
 		r->begin = begin;
 	return r;

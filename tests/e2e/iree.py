@@ -180,6 +180,24 @@ def switches(box):
     same("bare", len(box.bare(words).summary["devices"]), 1)
 
 
+@case("iree: buffers of the task device's pool, against its own profile")
+def memory(box):
+    path = box.file("profile")
+    run = box.run([*benchmark(module(box, EMBEDDED), TASK), "--benchmark_min_time=20x", "--device_profiling_mode=memory-events",
+                   f"--device_profiling_output={path}"])
+    same(f"status: {run.stderr[-300:]}", run.status, 0)
+    clean(run)
+    told = [json.loads(line) for line in box.native([tool("iree-profile"), "memory", "--format=jsonl", path]).stdout.splitlines()]
+    pool = [row for row in told if row["type"] == "memory_pool" and row["kind"] == "pool_reservation"]
+    same("pools", len(pool), 1)
+    device = run.summary["devices"][0]
+    same("buffers and the most bytes at one time", (device["allocs"], device["peak_bytes"]),
+         (pool[0]["materialized_total_open_count"], pool[0]["pool_bytes_reserved_high_water"]))
+    same("left at exit", (device["frees"], device["live_at_exit_bytes"]), (device["allocs"], 0))
+    check("it is in the program's heap, and counted there once", device["host_memory"] and "peak_with_devices" in run.summary)
+    same("added to the peak", run.summary["peak_with_devices"]["bytes"] - run.summary["peak"]["bytes"], 0)
+
+
 @case("iree: the Python runtime, modules loaded again and again")
 def python(box):
     for link in (EMBEDDED, SYSTEM):
