@@ -84,7 +84,7 @@ static bool bind_relocations(const struct module *m, const struct elf_image *e, 
 
 		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) || s->st_shndx != SHN_UNDEF)
 			continue;
-		if (!(entry = entry_find(e->strings + s->st_name)) || *slot == entry->wrapper || !(real = elf_meaning(e, entry->name)))
+		if (!(entry = entry_find(e->strings + s->st_name)) || entry->asked_only || *slot == entry->wrapper || !(real = elf_meaning(e, entry->name)))
 			continue;
 		if (unrelocated(e, *slot)) {
 			all = false;

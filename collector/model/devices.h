@@ -25,6 +25,7 @@ struct work_sum {
 	u64 failed, unfinished, timed, bytes;
 	u64 unsized;                    /* whose bytes nobody knows: not in `bytes` */
 	u64 total_ns, min_ns, max_ns;
+	u64 tiles, tile_sum_ns;         /* see struct work */
 };
 
 struct device_heap {
@@ -99,6 +100,14 @@ struct call {
 	struct arg_text args;
 };
 
+/* A thread's share of a piece of work. */
+struct work_run {
+	const char *name;
+	u64 work;
+	u64 begin, end;                 /* ticks */
+	u64 tiles, busy_ns;
+};
+
 /* A piece of device work, all over or left unfinished. */
 struct work {
 	u64 id;
@@ -108,6 +117,8 @@ struct work {
 	const char *name;
 	u32 node;                       /* where it was recorded, if that is not where it was submitted */
 	u64 bytes, x, y, z, local;      /* bytes may be WORK_BYTES_UNKNOWN */
+	u64 tiles, tile_sum_ns;         /* parts that threads did, where they tell of it, and the time inside of them */
+	u32 workers;                    /* those threads */
 	u64 queued, submitted, start, end;      /* the device's stamps, 0: it has none */
 	u64 handed_ns, seen_ns;         /* when it was handed over, when its end was noticed */
 	u64 call_begin_ns, call_end_ns; /* 0: its call is not known */

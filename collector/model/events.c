@@ -251,6 +251,7 @@ static handler *const of_program[EVENT_TYPES] = {
 	[EVENT_queue] = queue_event,
 	[EVENT_call] = call_event,
 	[EVENT_work] = work_event,
+	[EVENT_run] = run_event,
 	[EVENT_work_done] = work_done_event,
 	[EVENT_device_clock] = device_clock_event,
 	[EVENT_device_alloc] = device_alloc_event,

@@ -211,6 +211,7 @@ struct listener {
 	void (*thread)(void *to, struct process *p, struct thread *t);          /* appeared or renamed */
 	void (*point)(void *to, struct process *p, enum curve_kind c, u64 ticks, i64 bytes);  /* p NULL: the tree's total */
 	void (*sample)(void *to, struct process *p, u64 ticks, const struct rec_sample *now, double cpu_percent);
+	void (*run)(void *to, struct process *p, struct thread *t, const struct work_run *r);        /* t NULL: nobody knows */
 	void (*call)(void *to, struct process *p, struct thread *t, const struct call *c);      /* t NULL: nobody knows */
 	void (*work)(void *to, struct process *p, const struct work *w);
 	void (*device_point)(void *to, struct process *p, struct device *d, int heap, u64 ticks, i64 bytes); /* -1: all heaps */

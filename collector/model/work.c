@@ -55,11 +55,12 @@ static void land_orphans(struct model *m, struct proc *p)
 			land(m, p, w);
 }
 
+/* What the host has seen needs no call to be placed. */
 static void progress(struct model *m, struct proc *p, struct open_work *w)
 {
 	if (!w->described || !w->ended)
 		return;
-	if (!w->called) {
+	if (!w->called && w->w.done != DONE_OBSERVED) {
 		if (++p->devices.orphans > ORPHANS_MAX)
 			land_orphans(m, p);
 		return;
@@ -155,6 +156,35 @@ void work_done_event(struct model *m, struct proc *p, struct stream *s, const st
 	if (w->w.done == DONE_TIMED && (!r->start || r->end < r->start || r->end >> 63))
 		w->w.done = DONE_UNTIMED;
 	progress(m, p, w);
+}
+
+/* ---- who worked at it ----------------------------------------------------------------------- */
+
+static u64 between(u64 low, u64 value, u64 high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+void run_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
+{
+	const struct rec_run *r = EVENT_BODY(e, run);
+	struct open_work *w = find(p, r->work);
+	struct work_run run = { .name = name_text(m, p, r->name), .work = r->work, .tiles = r->tiles };
+
+	(void)s;
+	run.begin = between(p->p.born, r->begin, e->ticks);
+	run.end = between(run.begin, r->end, e->ticks);
+	run.busy_ns = session_ns(&m->s, run.begin + between(0, r->busy, run.end - run.begin)) - session_ns(&m->s, run.begin);
+	m->s.losses.unknown_ids += !w;
+	if (w && !w->ended) {
+		w->w.tiles += r->tiles;
+		w->w.tile_sum_ns += run.busy_ns;
+		w->w.workers += !r->again;
+	}
+	if (!run.name)
+		run.name = kind_name[WORK_OTHER];
+	if (m->listener.run)
+		m->listener.run(m->listener.to, &p->p, live_thread(p, (u32)r->tid), &run);
 }
 
 /* ---- which call caused it ------------------------------------------------------------------ */

@@ -121,6 +121,8 @@ static void add_up(struct work_sum *s, const struct work *w, bool timed, u64 ns)
 	s->unfinished += w->done == DONE_NEVER;
 	s->bytes += w->done != DONE_NEVER && w->bytes != WORK_BYTES_UNKNOWN ? w->bytes : 0;
 	s->unsized += w->bytes == WORK_BYTES_UNKNOWN;
+	s->tiles += w->tiles;
+	s->tile_sum_ns += w->tile_sum_ns;
 	if (!timed)
 		return;
 	if (!s->timed++ || ns < s->min_ns)

@@ -67,6 +67,11 @@ static void device_point(void *to, struct process *p, struct device *d, int heap
 	devices_point(to, p, d, heap, ticks, bytes);
 }
 
+static void run(void *to, struct process *p, struct thread *t, const struct work_run *r)
+{
+	works_run(to, p, t, r);
+}
+
 static void call(void *to, struct process *p, struct thread *t, const struct call *c)
 {
 	works_call(to, p, t, c);
@@ -91,7 +96,7 @@ struct listener perfetto_listener(struct perfetto *w)
 {
 	return (struct listener){
 		.to = w, .begin = begin, .process = process, .thread = thread, .point = point, .sample = sample,
-		.device_point = device_point, .call = call, .work = work, .memory = memory, .memory_end = memory_end,
+		.device_point = device_point, .call = call, .run = run, .work = work, .memory = memory, .memory_end = memory_end,
 	};
 }
 

@@ -123,6 +123,10 @@ static void work_sum(struct json *j, const struct session *s, const struct devic
 	json_count(j, "avg_ns", w->timed ? w->total_ns / w->timed : 0);
 	json_count(j, "min_ns", w->min_ns);
 	json_count(j, "max_ns", w->max_ns);
+	if (w->tiles) {
+		json_count(j, "tiles", w->tiles);
+		json_count(j, "tile_sum_ns", w->tile_sum_ns);
+	}
 	json_close(j, '}');
 }
 

@@ -183,7 +183,7 @@ static_assert(sizeof(struct slot) == (1 + RING_CHUNKS) * CHUNK_BYTES, "slot");
 enum { STACKS_NONE, STACKS_CALLER, STACKS_FULL };
 enum { ON_FULL_BLOCK, ON_FULL_DROP };
 enum { DEVICE_TIME_KERNEL, DEVICE_TIME_SUBMIT, DEVICE_TIME_OFF };     /* of each kernel; of what is submitted, as a whole; of nothing */
-enum { API_OPENCL = 1, API_VULKAN = 2 };
+enum { API_OPENCL = 1, API_VULKAN = 2, API_IREE = 4 };
 enum { SESSION_OPEN = 1, SESSION_DONE, SESSION_CLOSED };
 
 /*
