@@ -94,8 +94,10 @@ static struct segment *segment(u32 index)
 	struct segment *s = segment_if_there(index);
 
 	for (u32 waits = 0; !s && __atomic_exchange_n(&image->segment_lock, 1, __ATOMIC_ACQUIRE); waits++) {
-		if (waits == PATIENCE)
+		if (waits == PATIENCE) {        /* it has left by longjmp out of a signal handler: the next one may try */
+			__atomic_store_n(&image->segment_lock, 0, __ATOMIC_RELEASE);
 			return NULL;
+		}
 		sys4(SYS_futex, &image->segment_lock, FUTEX_WAIT_PRIVATE, 1, &limit);
 		s = segment_if_there(index);
 	}

@@ -101,6 +101,13 @@ static bool read_answer(int fd, char *dir, size_t size)
 	return false;
 }
 
+static void say_no_command(void)
+{
+	static const char line[] = "mlprof: libmlprof.so was moved away from its command, so nothing is recorded\n";
+
+	sys_write(2, line, sizeof line - 1);
+}
+
 bool start_collector(char *dir, size_t size)
 {
 	char command[PATH_BYTES];
@@ -109,7 +116,11 @@ bool start_collector(char *dir, size_t size)
 	long child;
 	bool ok;
 
-	if (!env || !find_command(command, sizeof command) || sys(SYS_pipe2, fds, O_CLOEXEC, 0) < 0)
+	if (!find_command(command, sizeof command)) {
+		say_no_command();
+		return false;
+	}
+	if (!env || sys(SYS_pipe2, fds, O_CLOEXEC, 0) < 0)
 		return false;
 	child = sys(SYS_clone, 0, 0, 0);
 	if (child == 0)

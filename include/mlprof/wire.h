@@ -180,6 +180,9 @@ struct segment {
 
 static_assert(sizeof(struct slot) == (1 + RING_CHUNKS) * CHUNK_BYTES, "slot");
 
+/* For ASAN_OPTIONS: a child that is built with AddressSanitizer would refuse to run with us in front of its runtime. */
+#define ASAN_LETS_US_IN "verify_asan_link_order=0"
+
 enum { STACKS_NONE, STACKS_CALLER, STACKS_FULL };
 enum { ON_FULL_BLOCK, ON_FULL_DROP };
 enum { DEVICE_TIME_KERNEL, DEVICE_TIME_SUBMIT, DEVICE_TIME_OFF };     /* of each kernel; of what is submitted, as a whole; of nothing */

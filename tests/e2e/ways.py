@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -111,6 +112,15 @@ def help_pages(box):
         check(f"{option} is not in help run", option in page.stdout)
     check("--help names no run", "run" in box.native([tool, "--help"]).stdout)
     same("unknown command", box.native([tool, "frobnicate"]).status, 125)
+
+
+@case("ways: a library without its command says so")
+def moved_away(box):
+    os.makedirs(box.file("elsewhere"))
+    library = shutil.copy(box.tools.library, box.file("elsewhere"))
+    run = box.native(["/bin/echo", "hello"], env={"LD_PRELOAD": library})
+    same("output, status", (run.stdout, run.status), ("hello\n", 0))
+    same("what is said", run.stderr, "mlprof: libmlprof.so was moved away from its command, so nothing is recorded\n")
 
 
 @case("ways: targets that cannot be interposed")
