@@ -365,6 +365,8 @@ cl_int w_clWaitForEvents(cl_uint n, const cl_event *list)
 	if (begin) {
 		args_number(&a, "events", n);
 		call_note(begin, &(struct call){ CALL_WAIT, NAMED("clWaitForEvents"), .error = r }, &a, CALLER());
+		if (r == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+			opencl_wait_failed(n, list);
 		if (timers.table && n && list)
 			waited(queue_of(list[0]));
 	}
