@@ -76,6 +76,8 @@ struct cl_timer;
 struct cl_queue {
 	u64 id;
 	struct cl_timer *timer;         /* of its device; NULL: it has none */
+	bool out_of_order;
+	u64 last_end;                   /* device's stamp: when the last of its work was over */
 	bool profiled;                  /* the program asked for it itself */
 	bool forced;                    /* ... it did not, and we switched it on */
 	u32 property_words;             /* of the program's own list, with its end; 0: it gave none */

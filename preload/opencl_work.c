@@ -15,7 +15,9 @@ struct job {
 	u64 work;
 	u64 begin;                      /* of its call */
 	cl_event event;                 /* NULL: its end is told */
+	struct cl_queue *queue;
 	u32 row;                        /* whose functions it was enqueued with */
+	bool is_group;
 	bool timed;                     /* its queue takes times; else its end is when we are called back */
 	u32 frees;                      /* clEnqueueSVMFree: memory that is gone afterwards */
 	u64 freed[12];
@@ -40,6 +42,26 @@ static bool read_times(cl_event e, struct rec_work_done *r)
 	return true;
 }
 
+/*
+ * PoCL says of a command buffer that it started when all its commands were over. What is certain is that they began after it
+ * was queued, and in a queue that keeps order after what was before them.
+ */
+static void start_group(const struct cl_queue *q, struct rec_work_done *r)
+{
+	u64 before = q->out_of_order ? 0 : __atomic_load_n(&q->last_end, __ATOMIC_RELAXED), start = r->queued > before ? r->queued : before;
+
+	if (start < r->start)
+		r->start = start;
+}
+
+static void queue_ended(struct cl_queue *q, u64 end)
+{
+	u64 last = __atomic_load_n(&q->last_end, __ATOMIC_RELAXED);
+
+	while (last < end && !__atomic_compare_exchange_n(&q->last_end, &last, end, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 static void tell_end(cl_event e, cl_int status, const struct job *job)
 {
 	struct rec_work_done r = { .id = job->work, .status = DONE_UNTIMED };
@@ -52,6 +74,10 @@ static void tell_end(cl_event e, cl_int status, const struct job *job)
 		r = (struct rec_work_done){ .id = job->work, .status = DONE_OBSERVED, .start = job->begin, .end = ticks() };
 	else if (opencl_is_there(job->row) && read_times(e, &r))
 		r.status = DONE_TIMED;
+	if (r.status == DONE_TIMED && job->is_group)
+		start_group(job->queue, &r);
+	if (r.status == DONE_TIMED)
+		queue_ended(job->queue, r.end);
 	work_done_note(&r);
 }
 
@@ -161,7 +187,9 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 	if (job) {
 		job->work = call.work = work.id = work_numbers(1);
 		job->begin = e->begin;
+		job->queue = e->queue;
 		job->row = opencl_now;
+		job->is_group = about->kind == WORK_GROUP;
 		job->timed = e->queue->profiled || e->queue->forced;
 		call.works = 1;
 		call.told = &work;

@@ -100,6 +100,31 @@ def all_kinds(box):
     check(f"the split shows how long it waited for the program: {waited}", waited[0] > 15e6)
 
 
+@case("opencl: a command buffer is one span, with what is in it")
+def command_buffers(box):
+    run = box.run([box.compile("workloads/opencl_commands.c")])
+    same("status", run.status, 0)
+    ends = [int(line.split()[1]) for line in run.stdout.splitlines()]
+    rows = drawn_work(run)
+    same("in the order of the queue", [(row["kind"], row["device_end"]) for row in rows],
+         [(line.split()[0], end) for line, end in zip(run.stdout.splitlines(), ends)])
+    for i in (1, 4):
+        same("it starts when what was before it is over", rows[i]["device_start"], ends[i - 1])
+    args = run.sql("""select extract_arg(arg_set_id, 'debug.commands') as commands, extract_arg(arg_set_id, 'debug.kernels') as kernels,
+        extract_arg(arg_set_id, 'debug.names') as names from slice where category = 'group'""")
+    same("what is in it", [(int(row["commands"]), int(row["kernels"]), row["names"]) for row in args], 2 * [(4, 3, "scale, spin")])
+    same("groups", sums(run, "transfers", "group", "calls"), 2)
+
+
+@case("opencl: a program that cannot be built: its log")
+def build_log(box):
+    run = box.run([box.compile("workloads/opencl_guest.c")])
+    rows = run.sql("""select category, extract_arg(arg_set_id, 'debug.error') as error, extract_arg(arg_set_id, 'debug.log') as log,
+        extract_arg(arg_set_id, 'debug.options') as options from slice where name = 'clBuildProgram' and extract_arg(arg_set_id, 'debug.error') is not null order by ts""")
+    same("builds that failed", [(row["category"], row["error"], row["options"]) for row in rows], [("build", -11, "-DSOMETHING"), ("build", -11, None)])
+    check(f"logs {rows}", all("nothing_of_that_name" in row["log"] for row in rows))
+
+
 @case("opencl: calls are on their threads, with stacks, and lead to their work")
 def calls(box):
     run = box.run([box.compile("workloads/opencl_all.c")])
