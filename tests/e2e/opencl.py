@@ -28,6 +28,14 @@ for i in range(5):
 print("wrote", cl.clFinish(queue), cl.clReleaseMemObject(buffer))
 """
 
+DLVSYM = """
+import ctypes
+cl, libc = ctypes.CDLL("libOpenCL.so.1"), ctypes.CDLL(None)
+libc.dlvsym.restype = ctypes.c_void_p
+finish = libc.dlvsym(ctypes.c_void_p(cl._handle), b"clFinish", b"OPENCL_1.0")
+print(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(finish)(None))
+"""
+
 
 def work_of(run, name):
     """[(start, duration)] of a work's slices on the device's tracks"""
@@ -194,6 +202,22 @@ def guest(box):
         same("output", run.stdout, plain.stdout)
 
 
+@case("opencl: threads that enqueue at the same time")
+def threads(box):
+    program = box.compile("workloads/opencl_threads.c")
+    for _ in range(3):
+        box.check_expected(box.run([program]))
+
+
+@case("opencl: sub-devices are devices")
+def sub_devices(box):
+    run = box.run([box.compile("workloads/opencl_guest.c")])
+    works = [device["works_timed"] for device in run.summary["devices"]]
+    check(f"{works} works", len(works) == 3 and works[0] > 20 and works[1:] == [2, 2])
+    tracks = run.sql("select distinct p.name from track t join track p on t.parent_id = p.id where t.name like 'queue%'")
+    same("groups of tracks", len(tracks), 3)
+
+
 @case("opencl: every way in")
 def ways(box):
     flags = {"full RELRO, no PLT": ["-fno-plt", "-Wl,-z,relro,-z,now"], "lazy": ["-Wl,-z,lazy"]}
@@ -203,6 +227,9 @@ def ways(box):
     plugin = box.compile("workloads/opencl_truth.c", "opencl-plugin.so", ["-shared", "-fPIC", "-Dmain=plugin_main"])
     run = box.run([box.compile("workloads/opencl_plugin.c"), plugin])
     same("plugin: kernels", run.summary["devices"][0]["kernels"], 40)
+    box.check_expected(same_with(box, [box.compile("workloads/opencl_unseen.c")], {}))
+    run = box.run([PYTHON, "-c", DLVSYM])
+    same("dlvsym", (run.stdout, [(c["name"], c["calls"]) for c in run.summary["api_calls"]]), ("-36\n", [("clFinish", 1)]))
     run = box.run([PYTHON, "-c", DLSYM])
     same("dlsym by ctypes", run.stdout, "wrote 0 0\n")
     same("dlsym by ctypes: transfers", run.value("select count(*) as n from slice where name = 'clEnqueueWriteBuffer' and category like '%write%'"), 5)

@@ -329,6 +329,36 @@ static void times(const struct cl *c, cl_mem m)
 	clReleaseCommandQueue(q);
 }
 
+/* Compiled and linked in two steps, all kernels at once. */
+static void in_steps(const struct cl *c)
+{
+	const char *good = "__kernel void one(__global int *a) { a[0] = 1; } __kernel void two(__global int *a) { a[0] = 2; }", *bad = "__kernel int";
+	cl_program p = clCreateProgramWithSource(c->context, 1, &good, NULL, NULL), q, linked;
+	cl_uint count = 99;
+	cl_kernel k[4] = { 0 };
+	char name[32] = "";
+	cl_int error = 77;
+
+	say("compile %d\n", clCompileProgram(p, 0, NULL, "", 0, NULL, NULL, NULL, NULL));
+	linked = clLinkProgram(c->context, 0, NULL, "", 1, &p, NULL, NULL, &error);
+	say("link %d %d\n", linked != NULL, error);
+	say("kernels %d", clCreateKernelsInProgram(linked, 0, NULL, &count));
+	say(" %u %d", count, clCreateKernelsInProgram(linked, 4, k, NULL));
+	say(" %d\n", clCreateKernelsInProgram(linked, 1, k, &count));
+	for (int i = 0; i < 2; i++)
+		if (k[i] && clGetKernelInfo(k[i], CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL) == CL_SUCCESS)
+			say("kernel %s\n", name);
+	q = clCreateProgramWithSource(c->context, 1, &bad, NULL, NULL);
+	say("compile %d\n", clCompileProgram(q, 1, &c->device, "", 0, NULL, NULL, NULL, NULL));
+	say("no such kernel %d %d\n", clCreateKernel(linked, "three", &error) != NULL, error);
+	say("again %d\n", clCreateKernel(linked, "three", NULL) != NULL);
+	for (int i = 0; i < 2; i++)
+		clReleaseKernel(k[i]);
+	clReleaseProgram(p);
+	clReleaseProgram(q);
+	clReleaseProgram(linked);
+}
+
 static void broken_build(const struct cl *c)
 {
 	const char *source = "__kernel void broken(__global float *a) { a[0] = nothing_of_that_name; }";
@@ -357,6 +387,7 @@ int main(void)
 	callbacks(&c);
 	queue_errors(&c);
 	times(&c, m);
+	in_steps(&c);
 	broken_build(&c);
 	clReleaseMemObject(m);
 	clReleaseCommandQueue(q);
