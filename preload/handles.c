@@ -144,19 +144,29 @@ void handles_each(const struct handles *h, void (*f)(u64 key, void *value, void 
 
 /* ---- objects ------------------------------------------------------------------------- */
 
+struct pool_block { struct pool_block *before; char *end; };
+
+static bool new_block(struct pool *p)
+{
+	size_t bytes = sizeof(struct pool_block) + (p->size > POOL_BYTES / 8 ? p->size * 8ul : POOL_BYTES);
+	struct pool_block *b = sys_memory(bytes);
+
+	if (!b)
+		return false;
+	b->before = p->blocks;
+	b->end = p->end = (char *)b + bytes;
+	p->next = (char *)(b + 1);
+	__atomic_store_n(&p->blocks, b, __ATOMIC_RELEASE);
+	return true;
+}
+
 static void *carve(struct pool *p)
 {
-	void *object = p->next;
+	void *object;
 
-	if (!p->next || p->end - p->next < (long)p->size) {
-		size_t bytes = p->size > POOL_BYTES / 8 ? p->size * 8ul : POOL_BYTES;
-
-		object = sys_memory(bytes);
-		if (!object)
-			return NULL;
-		p->next = object;
-		p->end = p->next + bytes;
-	}
+	if ((!p->next || p->end - p->next < (long)p->size) && !new_block(p))
+		return NULL;
+	object = p->next;
 	p->next += p->size;
 	return object;
 }
@@ -183,4 +193,11 @@ void pool_put(struct pool *p, void *object)
 	*(void **)object = p->free;
 	p->free = object;
 	spin_unlock(&p->lock);
+}
+
+void pool_each(const struct pool *p, void (*f)(void *object, void *to), void *to)
+{
+	for (const struct pool_block *b = __atomic_load_n(&p->blocks, __ATOMIC_ACQUIRE); b; b = b->before)
+		for (char *object = (char *)(b + 1); b->end - object >= (long)p->size; object += p->size)
+			f(object, to);
 }

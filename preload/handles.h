@@ -19,11 +19,12 @@ void *handles_remove(struct handles *h, u64 key);               /* what was ther
 void handles_each(const struct handles *h, void (*f)(u64 key, void *value, void *to), void *to);
 
 /* Objects of one size, zeroed; memory that is given back is used again, never unmapped. */
-struct pool { void *free; char *next, *end; u32 size, lock; };
+struct pool { void *free; struct pool_block *blocks; char *next, *end; u32 size, lock; };
 
 #define POOL(type) { .size = sizeof(type) < 16 ? 16 : (sizeof(type) + 15) & ~15u }
 void *pool_get(struct pool *p);
 void pool_put(struct pool *p, void *object);
+void pool_each(const struct pool *p, void (*f)(void *object, void *to), void *to);      /* all, also those that were given back */
 
 static inline void spin_lock(u32 *lock)
 {

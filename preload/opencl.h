@@ -76,6 +76,8 @@ struct cl_timer;
 struct cl_queue {
 	u64 id;
 	struct cl_timer *timer;         /* of its device; NULL: it has none */
+	bool out_of_order;
+	u64 last_end;                   /* device's stamp: when the last of its work was over */
 	bool profiled;                  /* the program asked for it itself */
 	bool forced;                    /* ... it did not, and we switched it on */
 	u32 property_words;             /* of the program's own list, with its end; 0: it gave none */
@@ -87,6 +89,7 @@ void opencl_read_clock(struct cl_timer *t, bool is_end);        /* if it is time
 u64 opencl_device(cl_device_id d);                              /* its number; told when it is first seen */
 u64 opencl_context_device(cl_context c);                        /* number of its first device */
 u64 opencl_kernel_name(cl_kernel k);
+void opencl_wait_failed(cl_uint n, const cl_event *list);       /* some of these may have failed */
 u64 opencl_svm_take(const void *p);                             /* its number, 0: none; it is about to be freed */
 cl_command_queue opencl_commands(cl_command_buffer_khr buffer, struct args *to);        /* its own queue, if any, and what is in it */
 

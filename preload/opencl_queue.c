@@ -144,6 +144,7 @@ static struct cl_queue *remember(cl_command_queue q, cl_device_id device, const 
 	if (!r.device || (!known && !(known = pool_get(&queue_pool))))
 		return NULL;
 	*known = *about;                /* one that was known is gone, if its handle comes again */
+	known->out_of_order = flags & QUEUE_OUT_OF_ORDER;
 	known->timer = handles_find(&timers, (u64)device);
 	known->id = r.id = device_number();
 	text_number(name, sizeof name, __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED), 10);
@@ -365,6 +366,8 @@ cl_int w_clWaitForEvents(cl_uint n, const cl_event *list)
 	if (begin) {
 		args_number(&a, "events", n);
 		call_note(begin, &(struct call){ CALL_WAIT, NAMED("clWaitForEvents"), .error = r }, &a, CALLER());
+		if (r == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+			opencl_wait_failed(n, list);
 		if (timers.table && n && list)
 			waited(queue_of(list[0]));
 	}

@@ -4,8 +4,9 @@
  *   enqueue: real call with the program's event, or with one of ours --> `work` and `call` records --> callback set
  *   end:     the driver calls us back, on a thread of its own or inside of clSetEventCallback --> times, `work_done`
  *
- * The program's event needs no reference of ours: a driver keeps an event until its callbacks have run. The cl_kernel is
- * not touched later: the program may have released it. What could not be enqueued is work that failed.
+ * No reference to the event is kept, not even to our own: a driver keeps an event until its callbacks have run. The cl_kernel
+ * is not touched later: the program may have released it. What could not be enqueued is work that failed, and so is what the
+ * program learns of by a wait: not every driver calls back for that.
  */
 #include "opencl.h"
 
@@ -13,8 +14,10 @@
 struct job {
 	u64 work;
 	u64 begin;                      /* of its call */
+	cl_event event;                 /* NULL: its end is told */
+	struct cl_queue *queue;
 	u32 row;                        /* whose functions it was enqueued with */
-	bool own_event;                 /* ours, to be released */
+	bool is_group;
 	bool timed;                     /* its queue takes times; else its end is when we are called back */
 	u32 frees;                      /* clEnqueueSVMFree: memory that is gone afterwards */
 	u64 freed[12];
@@ -39,6 +42,26 @@ static bool read_times(cl_event e, struct rec_work_done *r)
 	return true;
 }
 
+/*
+ * PoCL says of a command buffer that it started when all its commands were over. What is certain is that they began after it
+ * was queued, and in a queue that keeps order after what was before them.
+ */
+static void start_group(const struct cl_queue *q, struct rec_work_done *r)
+{
+	u64 before = q->out_of_order ? 0 : __atomic_load_n(&q->last_end, __ATOMIC_RELAXED), start = r->queued > before ? r->queued : before;
+
+	if (start < r->start)
+		r->start = start;
+}
+
+static void queue_ended(struct cl_queue *q, u64 end)
+{
+	u64 last = __atomic_load_n(&q->last_end, __ATOMIC_RELAXED);
+
+	while (last < end && !__atomic_compare_exchange_n(&q->last_end, &last, end, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 static void tell_end(cl_event e, cl_int status, const struct job *job)
 {
 	struct rec_work_done r = { .id = job->work, .status = DONE_UNTIMED };
@@ -51,7 +74,17 @@ static void tell_end(cl_event e, cl_int status, const struct job *job)
 		r = (struct rec_work_done){ .id = job->work, .status = DONE_OBSERVED, .start = job->begin, .end = ticks() };
 	else if (opencl_is_there(job->row) && read_times(e, &r))
 		r.status = DONE_TIMED;
+	if (r.status == DONE_TIMED && job->is_group)
+		start_group(job->queue, &r);
+	if (r.status == DONE_TIMED)
+		queue_ended(job->queue, r.end);
 	work_done_note(&r);
+}
+
+/* Whoever takes it tells its end. */
+static bool take(struct job *job, cl_event e)
+{
+	return e && __atomic_compare_exchange_n(&job->event, &e, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
@@ -61,14 +94,32 @@ static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
 
 	tls.api_depth++;                        /* what the driver calls for us is not the program's */
 	opencl_now = job->row;
-	tell_end(e, status, job);
-	for (u32 i = 0; i < job->frees; i++)
-		memory_gone_note(job->freed[i]);
-	if (job->own_event && opencl_is_there(job->row))
-		cl.clReleaseEvent(e);
+	if (take(job, e)) {
+		tell_end(e, status, job);
+		for (u32 i = 0; i < job->frees; i++)
+			memory_gone_note(job->freed[i]);
+	}
 	pool_put(&jobs, job);
 	opencl_now = before;
 	tls.api_depth--;
+}
+
+static void fail_if_of(void *object, void *event)
+{
+	struct job *job = object;
+	cl_int status = 0;
+
+	if (__atomic_load_n(&job->event, __ATOMIC_ACQUIRE) != event || cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) ||
+	    status >= 0)
+		return;
+	if (take(job, event))
+		work_failed_note(job->work, status);
+}
+
+void opencl_wait_failed(cl_uint n, const cl_event *list)
+{
+	for (u32 i = 0; i < n; i++)
+		pool_each(&jobs, fail_if_of, list[i]);
 }
 
 /* ---- enqueueing ------------------------------------------------------------------------- */
@@ -107,16 +158,21 @@ static bool enqueue_begin(struct enqueue *e, cl_command_queue q, cl_event *event
 /* The work is known, and its end will be. False: there is nothing to wait for. */
 static bool watch(struct enqueue *e, cl_int r)
 {
+	bool watched;
+
 	if (r != CL_SUCCESS) {
 		work_failed_note(e->job->work, r);
 		return false;
 	}
-	if (*e->event && cl.clSetEventCallback(*e->event, CL_COMPLETE, ended, e->job) == CL_SUCCESS)
-		return true;
-	work_done_note(&(struct rec_work_done){ .id = e->job->work, .status = DONE_UNTIMED });
+	__atomic_store_n(&e->job->event, *e->event, __ATOMIC_RELEASE);
+	watched = *e->event && cl.clSetEventCallback(*e->event, CL_COMPLETE, ended, e->job) == CL_SUCCESS;
+	if (!watched) {
+		work_done_note(&(struct rec_work_done){ .id = e->job->work, .status = DONE_UNTIMED });
+		e->job->event = NULL;
+	}
 	if (e->own)
 		cl.clReleaseEvent(e->own);
-	return false;
+	return watched;
 }
 
 static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct caller at)
@@ -131,8 +187,9 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 	if (job) {
 		job->work = call.work = work.id = work_numbers(1);
 		job->begin = e->begin;
+		job->queue = e->queue;
 		job->row = opencl_now;
-		job->own_event = e->event == &e->own;
+		job->is_group = about->kind == WORK_GROUP;
 		job->timed = e->queue->profiled || e->queue->forced;
 		call.works = 1;
 		call.told = &work;

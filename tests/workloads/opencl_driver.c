@@ -707,6 +707,7 @@ void *clGetExtensionFunctionAddress(const char *name)
 		ROW(clSetKernelArgMemPointerINTEL), ROW(clEnqueueMemcpyINTEL), ROW(clEnqueueMemFillINTEL), ROW(clEnqueueMigrateMemINTEL),
 		ROW(clEnqueueMemAdviseINTEL), ROW(clHostTimeSTANDIN), ROW(clTimerReadsSTANDIN),
 		{ "clSharedMemAllocINTEL", (void *)clDeviceMemAllocINTEL },
+		{ "clCreateCommandQueueWithPropertiesKHR", (void *)clCreateCommandQueueWithProperties },
 #undef ROW
 	};
 

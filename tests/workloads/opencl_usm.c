@@ -61,7 +61,9 @@ static void memory(const struct cl *c, struct books *b)
 static void transfers(const struct cl *c, struct books *b)
 {
 	enum { BYTES = 40000 };
-	cl_command_queue q = cl_queue(c, 0);
+	clCreateCommandQueueWithPropertiesKHR_fn create =
+		(clCreateCommandQueueWithPropertiesKHR_fn)clGetExtensionFunctionAddressForPlatform(c->platform, "clCreateCommandQueueWithPropertiesKHR");
+	cl_command_queue q = create(c->context, c->device, NULL, NULL);
 	cl_kernel k = cl_kernel_of(c, "busy_10");
 	char *to = allocate(c, DEVICE, BYTES, NULL), *from = allocate(c, HOST, BYTES, NULL);
 	size_t global = 64;
@@ -115,6 +117,7 @@ int main(void)
 	expect("devices.0.frees", b.frees);
 	expect("devices.0.live_at_exit_bytes", b.live);
 	expect("devices.0.kernels", 1);
+	expect("devices.0.works_timed", 7);
 	cl_stop(&c);
 	return 0;
 }
