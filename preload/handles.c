@@ -11,6 +11,15 @@ enum { FIRST = 256, POOL_BYTES = 1 << 16 };
 struct handle_slot { u64 key; void *value; };
 struct handle_table { u64 size, used; struct handle_slot slot[]; };     /* used: filled or removed */
 
+void spin_wait(u32 *lock)
+{
+	u32 me = image && image->pid ? image->pid : (u32)sys_getpid(), holder;
+
+	while ((holder = __atomic_load_n(lock, __ATOMIC_RELAXED)) == me ||
+	       !__atomic_compare_exchange_n(lock, &holder, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		sys(SYS_sched_yield, 0, 0, 0);
+}
+
 static u64 first_place(const struct handle_table *t, u64 key)
 {
 	return (key * 0x9e3779b97f4a7c15ull >> 20) & (t->size - 1);
@@ -64,7 +73,7 @@ static u64 live_in(const struct handle_table *t)
  */
 static bool grow(struct handles *h)
 {
-	struct handle_table *old = h->table, *fresh;
+	struct handle_table *old = h->table, *before = h->retired, *fresh;
 	u64 size = !old ? FIRST : live_in(old) * 4 > old->size ? old->size * 2 : old->size;
 
 	fresh = sys_memory(sizeof *fresh + size * sizeof *fresh->slot);
@@ -75,9 +84,9 @@ static bool grow(struct handles *h)
 		if (old->slot[i].key && old->slot[i].key != REMOVED)
 			insert(fresh, old->slot[i].key, old->slot[i].value);
 	__atomic_store_n(&h->table, fresh, __ATOMIC_RELEASE);
-	if (h->retired)
-		sys_munmap(h->retired, sizeof *fresh + h->retired->size * sizeof *fresh->slot);
-	h->retired = old;
+	__atomic_store_n(&h->retired, old, __ATOMIC_RELEASE);
+	if (before)
+		sys_munmap(before, sizeof *fresh + before->size * sizeof *fresh->slot);
 	return true;
 }
 
@@ -154,9 +163,11 @@ static bool new_block(struct pool *p)
 	if (!b)
 		return false;
 	b->before = p->blocks;
-	b->end = p->end = (char *)b + bytes;
-	p->next = (char *)(b + 1);
+	b->end = (char *)b + bytes;
+	__atomic_store_n(&p->next, NULL, __ATOMIC_RELEASE);     /* a child may be forked between any two of these */
+	__atomic_store_n(&p->end, b->end, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->blocks, b, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->next, (char *)(b + 1), __ATOMIC_RELEASE);
 	return true;
 }
 

@@ -113,6 +113,7 @@ struct vk_device {
 	struct vk_instance *instance;
 	VkPhysicalDevice physical;
 	u64 number, salt;
+	u64 born;                       /* of the process image that made it */
 	u32 version;                    /* the lesser of what the program asked for and what the device has */
 	u32 families;
 	struct vk_family family[VK_FAMILIES];
@@ -140,6 +141,9 @@ struct vk_instance *vk_physical_instance(VkPhysicalDevice handle);
 void vk_device_known(struct vk_device *d);
 const void *vk_in_chain(const void *chain, VkStructureType type);
 static inline bool vk_wanted(void) { return guest.state == GUEST_ON; }
+
+/* What a process made that we were forked from is passed on as it is: its driver's threads did not come along. */
+static inline bool vk_ours(const struct vk_device *d) { return d && d->born == image->born; }
 void vk_drain_all(bool last);                   /* at exit */
 
 /* The function for a handle that may be unknown. */

@@ -85,7 +85,7 @@ VkResult w_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info, c
 
 	a.used = 0;
 	args_number(&a, "bytes", info->allocationSize);
-	if (r == VK_SUCCESS && d && vk_wanted())
+	if (r == VK_SUCCESS && vk_ours(d) && vk_wanted())
 		memory_known(d, *memory, info, CALLER());
 	vk_call_note(begin, CALL_MEMORY, "vkAllocateMemory", r, &a, CALLER());
 	api_leave();
@@ -127,7 +127,7 @@ static void unbind(struct resource *b)
 void w_vkFreeMemory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks *allocator)
 {
 	struct vk_device *d = vk_device_of(device);
-	struct memory *m = d ? handles_remove(&memories, vk_key(d, (u64)memory)) : NULL;
+	struct memory *m = vk_ours(d) ? handles_remove(&memories, vk_key(d, (u64)memory)) : NULL;
 	u64 begin = api_enter();
 
 	if (m) {
@@ -212,7 +212,7 @@ static void buffer_bound(struct vk_device *d, VkBuffer buffer, VkDeviceMemory me
 {
 	struct resource *b = buffer_of(d, buffer);
 
-	if (b && vk_wanted())
+	if (b && vk_ours(d) && vk_wanted())
 		bound(d, b, memory, offset, b->bytes, at);
 }
 
@@ -221,7 +221,7 @@ static void image_bound(struct vk_device *d, VkImage image, VkDeviceMemory memor
 	struct resource *b = resource_of(d, image);
 	VkMemoryRequirements need;
 
-	if (!b || !vk_wanted() || !memory)
+	if (!b || !memory || !vk_ours(d) || !vk_wanted())
 		return;
 	d->fn.vkGetImageMemoryRequirements(d->handle, image, &need);
 	bound(d, b, memory, offset, need.size, at);
@@ -275,7 +275,7 @@ VkResult w_vkCreateBuffer(VkDevice device, const VkBufferCreateInfo *info, const
 {
 	struct vk_device *d = vk_device_of(device);
 	VkResult r = VK_CALL(d, vkCreateBuffer)(device, info, allocator, buffer);
-	struct resource *b = r == VK_SUCCESS && d ? pool_get(&resource_pool) : NULL;
+	struct resource *b = r == VK_SUCCESS && vk_ours(d) ? pool_get(&resource_pool) : NULL;
 
 	if (b) {
 		b->kind = BUFFER;
@@ -290,7 +290,7 @@ VkResult w_vkCreateImage(VkDevice device, const VkImageCreateInfo *info, const V
 {
 	struct vk_device *d = vk_device_of(device);
 	VkResult r = VK_CALL(d, vkCreateImage)(device, info, allocator, image);
-	struct resource *b = r == VK_SUCCESS && d ? pool_get(&resource_pool) : NULL;
+	struct resource *b = r == VK_SUCCESS && vk_ours(d) ? pool_get(&resource_pool) : NULL;
 
 	if (b) {
 		b->kind = IMAGE;
@@ -314,7 +314,7 @@ void w_vkDestroyBuffer(VkDevice device, VkBuffer buffer, const VkAllocationCallb
 {
 	struct vk_device *d = vk_device_of(device);
 
-	if (d)
+	if (vk_ours(d))
 		resource_gone(handles_remove(&buffers, vk_key(d, (u64)buffer)));
 	VK_CALL(d, vkDestroyBuffer)(device, buffer, allocator);
 }
@@ -323,7 +323,7 @@ void w_vkDestroyImage(VkDevice device, VkImage image, const VkAllocationCallback
 {
 	struct vk_device *d = vk_device_of(device);
 
-	if (d)
+	if (vk_ours(d))
 		resource_gone(handles_remove(&images, vk_key(d, (u64)image)));
 	VK_CALL(d, vkDestroyImage)(device, image, allocator);
 }

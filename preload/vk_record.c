@@ -78,7 +78,7 @@ struct stamp { VkQueryPool pool; u32 query; };          /* pool NULL: not timed 
 
 static struct stamp op_begin(struct vk_command_buffer *c, const struct vk_op *what, struct caller at)
 {
-	struct vk_recording *r = c ? c->recording : NULL;
+	struct vk_recording *r = c && vk_ours(c->device) ? c->recording : NULL;
 	struct vk_op *op = r ? new_op(r) : NULL;
 	struct stamp s = { 0 };
 
@@ -288,7 +288,7 @@ void w_vkCmdExecuteCommands(VkCommandBuffer b, uint32_t count, const VkCommandBu
 {
 	struct vk_command_buffer *c = vk_command_buffer_of(b);
 	PFN_vkCmdExecuteCommands execute = VK_CALL(DEVICE(c), vkCmdExecuteCommands);
-	bool known = c && c->recording, split = known && any_has_stamps(count, list);
+	bool known = c && c->recording && vk_ours(c->device), split = known && any_has_stamps(count, list);
 
 	if (!split)
 		execute(b, count, list);
@@ -303,7 +303,7 @@ void w_vkCmdExecuteCommands(VkCommandBuffer b, uint32_t count, const VkCommandBu
 
 static void label_begin(struct vk_command_buffer *c, const char *name)
 {
-	if (c && c->labels++ < VK_LABELS)
+	if (c && vk_ours(c->device) && c->labels++ < VK_LABELS)
 		c->label[c->labels - 1] = name ? vk_text(name) : NULL;
 }
 

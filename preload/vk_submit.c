@@ -354,7 +354,7 @@ VkResult w_vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo *info
 	u64 begin = api_enter();
 	VkResult r;
 
-	if (!q || !begin || !count || !vk_wanted() || !plan_start(&p, few, count, begin)) {
+	if (!q || !begin || !count || !vk_ours(q->device) || !vk_wanted() || !plan_start(&p, few, count, begin)) {
 		r = VK_CALL(DEVICE(q), vkQueueSubmit)(queue, count, infos, fence);
 		vk_call_note(begin, CALL_SUBMIT, "vkQueueSubmit", r, NULL, CALLER());
 	} else {
@@ -384,7 +384,7 @@ VkResult w_vkQueueSubmit2(VkQueue queue, uint32_t count, const VkSubmitInfo2 *in
 	u64 begin = api_enter();
 	VkResult r;
 
-	if (!q || !begin || !count || !vk_wanted() || !plan_start(&p, few, count, begin)) {
+	if (!q || !begin || !count || !vk_ours(q->device) || !vk_wanted() || !plan_start(&p, few, count, begin)) {
 		r = VK_CALL(DEVICE(q), vkQueueSubmit2)(queue, count, infos, fence);
 		vk_call_note(begin, CALL_SUBMIT, "vkQueueSubmit2", r, NULL, CALLER());
 	} else {

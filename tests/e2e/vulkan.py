@@ -300,6 +300,16 @@ def ends(box):
         same(f"{way}: works, over or not", run.summary["losses"]["works_unfinished"] + len(records.ends), 3)
 
 
+@case("vulkan: forks while other threads are at work")
+def forks(box):
+    run, records = recorded(box, [build(box, "vk_fork.c")])
+    same("children", run.stdout.splitlines()[0], "children 300, bad 0")
+    kernels = int(run.stdout.split()[-1])
+    same("work", (len(records.works), dict(records.statuses())), (kernels, {DONE_TIMED: kernels}))
+    same("devices", [(device["kernels"], device["queues"]) for device in run.summary["devices"]], [(kernels, 1)])
+    same("unknown frees", run.summary["losses"]["unknown_frees"], 0)
+
+
 @case("vulkan: the loader is closed and opened again")
 def again(box):
     program = build(box, "vk_again.c")
