@@ -355,7 +355,7 @@ static bool is_elf(const void *p, u64 bytes)
 	const Elf64_Ehdr *h = p;
 
 	return bytes >= sizeof *h && readable(p, sizeof *h) && *(const u32 *)h->e_ident == 0x464c457f && h->e_ident[EI_CLASS] == ELFCLASS64 &&
-	       h->e_type == ET_DYN && h->e_phentsize == sizeof(Elf64_Phdr) && h->e_phnum && h->e_phnum <= SEGMENTS_MAX &&
+	       h->e_machine == EM_X86_64 && h->e_type == ET_DYN && h->e_phentsize == sizeof(Elf64_Phdr) && h->e_phnum && h->e_phnum <= SEGMENTS_MAX &&
 	       h->e_phoff <= bytes && h->e_phnum * sizeof(Elf64_Phdr) <= bytes - h->e_phoff && readable((const char *)p + h->e_phoff, h->e_phnum * sizeof(Elf64_Phdr));
 }
 

@@ -182,22 +182,27 @@ static void tell_end(u64 work, u64 name, const struct run *list)
 	work_done_note(&w);
 }
 
-/* All tiles have returned: nobody looks at it any more. */
+/* All tiles have returned: nobody looks at it any more. Not found: it began before a fork, and is its parent's to tell of. */
 static __attribute__((noinline)) void finish(struct dispatch *s)
 {
 	struct bucket *b = bucket_of(&s->key);
 	struct dispatch **at = &b->first;
 	struct run *r = s->runs, *next;
 	struct visit v = context_enter(FRAME());
+	bool found;
 
 	spin_lock(&b->lock);
-	while (*at != s)
+	while (*at && *at != s)
 		at = &(*at)->next;
-	*at = s->next;
+	found = *at;
+	if (found)
+		*at = s->next;
 	__atomic_store_n(&s->number, 0, __ATOMIC_RELEASE);
 	spin_unlock(&b->lock);
 	if (v.context)
 		context_leave(v);
+	if (!found)
+		return;
 	tell_end(s->work, iree_export[s->key.export].name, r);
 	for (; r; r = next) {
 		next = r->next;

@@ -28,9 +28,16 @@ static int fail(const void *e, const struct dispatch_state *d, const struct work
 	return w->x == d->constants[0];
 }
 
-static kernel *const kernels[] = { nop, count, spin, fail };
-static const char *const names[] = { "stand_in_nop", "stand_in_count", "stand_in_spin", "stand_in_fail" };
-static const struct source sources[] = { { 3, 9, "model.txt" }, { 4, 9, "model.txt" }, { 5, 9, "model.txt" }, { 6, 9, "model.txt" } };
+static int call(const void *e, const struct dispatch_state *d, const struct workgroup_state *w)
+{
+	((void (*)(uint32_t))d->bindings[0])(w->x);
+	return 0;
+}
+
+static kernel *const kernels[] = { nop, count, spin, fail, call };
+static const char *const names[] = { "stand_in_nop", "stand_in_count", "stand_in_spin", "stand_in_fail", "stand_in_call" };
+static const struct source sources[] = { { 3, 9, "model.txt" }, { 4, 9, "model.txt" }, { 5, 9, "model.txt" }, { 6, 9, "model.txt" },
+					 { 7, 9, "model.txt" } };
 static const struct header header = { VERSION, "stand_in" };
 
 #if VERSION == 5

@@ -59,4 +59,4 @@ struct library5 {
 
 typedef const void *query_function(uint32_t version, const void *environment);
 
-enum { NOP, COUNT, SPIN, FAIL, KERNELS };
+enum { NOP, COUNT, SPIN, FAIL, CALL, KERNELS };

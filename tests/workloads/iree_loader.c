@@ -8,7 +8,7 @@
  *   iree_loader LIBRARY VERSION own        says whether the table still has the library's own kernels
  *   iree_loader LIBRARY VERSION bench      ns for each tile of a kernel that does nothing
  *   iree_loader LIBRARY VERSION wall       ns that dispatches of some length took, by the loader's own clock
- *   iree_loader LIBRARY VERSION fork       10 dispatches here, 10 in a child
+ *   iree_loader LIBRARY VERSION fork       10 dispatches here, one whose last tile forks, 10 in the child
  *   iree_loader LIBRARY VERSION kill       10 dispatches, and one that is killed at its second tile
  *   iree_loader LIBRARY VERSION odd        images that only begin like an executable
  *
@@ -276,14 +276,25 @@ static void once(const struct library6 *l)
 		MUST(table(l, NOP)(environment, &d, &w) == 0);
 }
 
+static pid_t child;
+
+static void fork_at_last(uint32_t tile)
+{
+	if (tile == 3)
+		child = fork();
+}
+
 static void forked(const struct library6 *l)
 {
+	void *const bindings[] = { (void *)fork_at_last };
+	struct dispatch_state d = { .x = 4, .y = 1, .z = 1, .binding_count = 1, .bindings = bindings };
+	struct workgroup_state w = { 0 };
 	int status;
-	pid_t child;
 
 	for (int i = 0; i < 10; i++)
 		once(l);
-	child = fork();
+	for (w.x = 0; w.x < 4; w.x++)
+		table(l, CALL)(environment, &d, &w);
 	if (!child) {
 		for (int i = 0; i < 10; i++)
 			once(l);
