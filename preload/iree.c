@@ -30,15 +30,15 @@ iree_kernel *iree_real[IREE_THUNKS];
 struct iree_export *iree_export;
 u32 iree_images;
 
-struct image {
-	struct image *next;
+struct executable {
+	struct executable *next;
 	u64 start, end;
 	bool by_loader;                 /* by ld.so */
 	u32 first;                      /* of its exports, 0: none; they are numbered from 1 in these lists */
 };
 
-static struct pool image_pool = POOL(struct image);
-static struct image *images;
+static struct pool image_pool = POOL(struct executable);
+static struct executable *images;
 static u32 lock;                        /* of the images and of which exports are free */
 static u32 free_exports, fresh_exports; /* a list; below IREE_THUNKS: never used */
 
@@ -231,9 +231,9 @@ static void exports_give(u32 first)
 /* ---- images -------------------------------------------------------------------------------------- */
 
 /* With the lock held. */
-static void forget_images(bool (*is_gone)(const struct image *i, const void *from, u64 bytes), const void *from, u64 bytes)
+static void forget_images(bool (*is_gone)(const struct executable *i, const void *from, u64 bytes), const void *from, u64 bytes)
 {
-	struct image **at = &images, *i;
+	struct executable **at = &images, *i;
 
 	while ((i = *at)) {
 		if (!is_gone(i, from, bytes)) {
@@ -247,12 +247,12 @@ static void forget_images(bool (*is_gone)(const struct image *i, const void *fro
 	}
 }
 
-static bool is_inside(const struct image *i, const void *from, u64 bytes)
+static bool is_inside(const struct executable *i, const void *from, u64 bytes)
 {
 	return i->start >= (u64)from && i->start - (u64)from < bytes;
 }
 
-static bool is_unloaded(const struct image *i, const void *from, u64 bytes)
+static bool is_unloaded(const struct executable *i, const void *from, u64 bytes)
 {
 	struct dl_find_object object;
 
@@ -260,7 +260,7 @@ static bool is_unloaded(const struct image *i, const void *from, u64 bytes)
 	return i->by_loader && (_dl_find_object((void *)i->start, &object) != 0 || (u64)object.dlfo_map_start != i->start);
 }
 
-static void forget(bool (*is_gone)(const struct image *i, const void *from, u64 bytes), const void *from, u64 bytes)
+static void forget(bool (*is_gone)(const struct executable *i, const void *from, u64 bytes), const void *from, u64 bytes)
 {
 	struct visit v = context_enter(FRAME());
 
@@ -277,10 +277,10 @@ void iree_unmapping(const void *addr, size_t length) { forget(is_inside, addr, l
 void iree_unloaded(void) { forget(is_unloaded, NULL, 0); }
 
 /* Thunks for all of them, or none. */
-static struct image *image_new(const struct library *l, u64 start, u64 end, bool by_loader)
+static struct executable *image_new(const struct library *l, u64 start, u64 end, bool by_loader)
 {
 	struct visit v = context_enter(FRAME());
-	struct image *i = v.context ? pool_get(&image_pool) : NULL;
+	struct executable *i = v.context ? pool_get(&image_pool) : NULL;
 	u32 taken = 0, e;
 
 	if (!i) {
@@ -288,7 +288,7 @@ static struct image *image_new(const struct library *l, u64 start, u64 end, bool
 			context_leave(v);
 		return NULL;
 	}
-	*i = (struct image){ .start = start, .end = end, .by_loader = by_loader };
+	*i = (struct executable){ .start = start, .end = end, .by_loader = by_loader };
 	spin_lock(&lock);
 	forget_images(is_inside, (const void *)start, end - start);     /* its end was not seen */
 	for (; taken < l->count && (e = export_take()); taken++) {
@@ -321,7 +321,7 @@ static void wrap(query_function *query, u64 from, u64 to, bool by_loader)
 {
 	static u32 said_unknown, said_many;
 	struct library l;
-	struct image *image;
+	struct executable *image;
 	u32 e, i = 0;
 
 	if (!library_find(&l, query)) {
