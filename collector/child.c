@@ -19,16 +19,22 @@
 
 /* ---- start ------------------------------------------------------------------------- */
 
-static bool put_preload(const char *library)
+/* A variable that is a list with colons gets one more, in front. */
+static bool put_first(const char *variable, const char *value)
 {
-	const char *had = getenv("LD_PRELOAD");
+	const char *had = getenv(variable);
 	char *list = NULL;
 
 	if (!had || !*had)
-		return !setenv("LD_PRELOAD", library, 1);
-	if (asprintf(&list, "%s:%s", library, had) < 0)
+		return !setenv(variable, value, 1);
+	if (asprintf(&list, "%s:%s", value, had) < 0)
 		return false;
-	return !setenv("LD_PRELOAD", list, 1);
+	return !setenv(variable, list, 1);
+}
+
+static bool put_environment(const char *library, const char *session)
+{
+	return put_first("LD_PRELOAD", library) && put_first("ASAN_OPTIONS", ASAN_LETS_US_IN) && !setenv("MLPROF_SESSION", session, 1);
 }
 
 /* In the child: wait for the session's name, then become the program. */
@@ -42,7 +48,7 @@ static _Noreturn void wait_and_exec(int gate, const char *path, char **argv, con
 	session[length] = 0;
 	int error = ENOMEM;
 
-	if (put_preload(library) && !setenv("MLPROF_SESSION", session, 1)) {
+	if (put_environment(library, session)) {
 		execv(path, argv);
 		error = errno;
 	}

@@ -136,11 +136,10 @@ static int record(struct collect *c)
 	if (answer(c)) {
 		output_settle(&c->output);
 		follow(c);
-		output_finish(&c->output, &c->set, recording_end(c->recording));
+		turn_finish(c->recording, &c->output, &c->set);
 	} else {
 		output_discard(&c->output);     /* the program is gone already */
 	}
-	recording_done(c->recording);
 	recording_free(c->recording);
 	return 0;
 }

@@ -141,8 +141,7 @@ static int record(struct run *r)
 	status_init(&r->status, !r->set.quiet && !r->set.json);
 	follow(r);
 	child_release(&r->child);
-	output_finish(&r->output, &r->set, recording_end(r->recording));
-	recording_done(r->recording);
+	turn_finish(r->recording, &r->output, &r->set);
 	recording_free(r->recording);
 	return child_status(&r->child);
 }

@@ -384,8 +384,14 @@ struct session *recording_end(struct recording *r)
 	say_clock(r);
 	intake_own(r);
 	raw_put(&r->raw, &r->own.chunk, 0);
+	raw_close(&r->raw);
 	feed_end(&r->feed);
 	return r->feed.session;
+}
+
+int recording_raw_error(const struct recording *r)
+{
+	return r->raw.error;
 }
 
 void recording_done(struct recording *r)

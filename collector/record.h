@@ -58,6 +58,7 @@ struct recording_now recording_now(const struct recording *r);
 
 /* Programs stop sending (control.state), tails are taken, the session is complete. */
 struct session *recording_end(struct recording *r);
+int recording_raw_error(const struct recording *r);     /* then: -errno if the raw file is not whole */
 void recording_done(struct recording *r);               /* outputs are written: lets a waiting bare program go */
 void recording_free(struct recording *r);
 

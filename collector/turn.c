@@ -75,6 +75,17 @@ struct recording *turn_open(const struct settings *set, char *const *command, co
 	return NULL;
 }
 
+void turn_finish(struct recording *r, struct output *output, const struct settings *set)
+{
+	struct session *s = recording_end(r);
+	int error = recording_raw_error(r);
+
+	if (error)
+		say("cannot write '%s': %s; the raw stream ends early", output->raw.name, strerror(-error));
+	output_finish(output, set, s);
+	recording_done(r);
+}
+
 /* Descriptors 0 to 2 that the caller closed must not become files of ours. */
 static void fill_standard_descriptors(void)
 {

@@ -22,7 +22,7 @@ enum {
 	PATIENCE_LOOKS = 100,
 	LAG_MS = 15,                    /* a thread that was silent for so long and holds the others back is looked at */
 	STORE_US = 200,                 /* a stamp may be taken that long before `busy` is seen */
-	LOOK_AHEAD = 3,                 /* slots that may lie unused between used ones */
+	LOOK_AHEAD = 3,                 /* slots that may lie unused between used ones, while all goes well */
 	PIPE_CHUNKS = 256 + 1,
 };
 
@@ -113,13 +113,16 @@ u64 watch_bound(struct recording *r, u64 now)
 	return bound;
 }
 
-/* Slots that were ever taken. They are taken in order, but one may be passed over. */
-static u32 slots_of(struct watch *w)
+/*
+ * Slots that were ever taken. They are taken in order, but some may be passed over: as many as a segment has, if threads
+ * were killed while they began or found no room.
+ */
+static u32 slots_of(struct watch *w, u32 look_ahead)
 {
 	struct slot_head head;
 	u32 slots = 0, gap = 0;
 
-	while (gap <= LOOK_AHEAD) {
+	while (gap <= look_ahead) {
 		if (ring_slot(&w->ring, slots + gap, &head) && head.tid) {
 			slots += gap + 1;
 			gap = 0;
@@ -130,12 +133,18 @@ static u32 slots_of(struct watch *w)
 	return slots;
 }
 
-void watch_peek_all(struct recording *r, struct watch *w)
+static u32 peek_all(struct recording *r, struct watch *w, u32 look_ahead)
 {
-	u32 i, slots = slots_of(w);
+	u32 i, slots = slots_of(w, look_ahead);
 
 	for (i = 0; i < slots; i++)
 		peek(r, w, i);
+	return slots;
+}
+
+void watch_peek_all(struct recording *r, struct watch *w)
+{
+	peek_all(r, w, LOOK_AHEAD);
 }
 
 /* ---- births ------------------------------------------------------------------------------- */
@@ -224,10 +233,10 @@ static void say_loss(struct recording *r, const struct watch *w, const char *wha
 		OWN(&r->own, recording_ticks(r), loss, what, strlen(what), .pid = w->pid, .count = count);
 }
 
-static void take_slot_counts(struct recording *r, struct watch *w)
+static void take_slot_counts(struct recording *r, struct watch *w, u32 slots)
 {
 	struct slot_head sum = { 0 }, h;
-	u32 i, slots = slots_of(w);
+	u32 i;
 
 	for (i = 0; i < slots; i++) {
 		struct stream *s = merge_find(r->feed.merge, w->pid, w->born, i);
@@ -299,8 +308,7 @@ void watch_end(struct recording *r, struct watch *w, int how, int code)
 		how = w->told ? w->how : how;
 		code = w->told ? w->code : code;
 	}
-	watch_peek_all(r, w);
-	take_slot_counts(r, w);
+	take_slot_counts(r, w, peek_all(r, w, SEGMENT_SLOTS));
 	take_segment_counts(r, w);
 	if (how != DIED_EXEC)
 		proc_jit_names(w->pid, w->uid, add_jit_name, r);

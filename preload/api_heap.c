@@ -3,6 +3,7 @@
  *
  * errno is the real function's: nothing of ours that runs after it touches errno. A call that fails is not an event.
  */
+#include "iree.h"
 #include "note.h"
 #include <errno.h>
 #include <string.h>
@@ -66,6 +67,8 @@ HOOKED void free(void *p)
 
 	if (!p || unlikely(boot_owns(p)))
 		return;
+	if (unlikely(guest.slabs))
+		iree_block_gone(p);
 	v = context_enter(FRAME());
 	if (unlikely(!v.context)) {
 		if (PASS(free))
@@ -88,6 +91,8 @@ HOOKED void *calloc(size_t n, size_t size)
 	if (likely(p))
 		note_alloc(v, p, (u64)n * size, CALLER());
 	context_leave(v);
+	if (unlikely(iree_may_be((u64)n * size)) && p && guest.control->apis & API_IREE)
+		iree_block_new(p, (u64)n * size);
 	return p;
 }
 
@@ -118,6 +123,8 @@ HOOKED void *realloc(void *old, size_t size)
 
 	if (unlikely(old && boot_owns(old)))
 		return move_from_boot(old, size);
+	if (unlikely(guest.slabs) && old)
+		iree_block_gone(old);
 	v = context_enter(FRAME());
 	if (unlikely(!v.context))
 		return pass_realloc(old, size);
@@ -135,6 +142,8 @@ HOOKED void *reallocarray(void *old, size_t n, size_t size)
 	}
 	if (unlikely(old && boot_owns(old)))
 		return move_from_boot(old, bytes);
+	if (unlikely(guest.slabs) && old)
+		iree_block_gone(old);
 	v = context_enter(FRAME());
 	if (unlikely(!v.context))
 		return pass_realloc(old, bytes);

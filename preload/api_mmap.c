@@ -4,6 +4,7 @@
  * libc's own mappings (arenas, thread stacks, libraries) do not come through here. Another allocator's do: they are
  * the arenas that its blocks lie in, so calls from the module that brought malloc are passed on unrecorded.
  */
+#include "iree.h"
 #include "note.h"
 #include "text.h"
 #include <stdarg.h>
@@ -98,10 +99,13 @@ HOOKED void *mmap64(void *addr, size_t length, int prot, int flags, int fd, off6
 
 HOOKED int munmap(void *addr, size_t length)
 {
-	struct visit v = enter(FRAME(), CALLER());
+	struct visit v;
 	u64 before;
 	int r;
 
+	if (unlikely(iree_images))
+		iree_unmapping(addr, length);
+	v = enter(FRAME(), CALLER());
 	if (!v.context)
 		return PASS(munmap)(addr, length);
 	before = note_move_begin(v);
@@ -162,6 +166,8 @@ HOOKED int mprotect(void *addr, size_t length, int prot)
 		writing_end(v.context);
 	}
 	context_leave(v);
+	if (r == 0 && prot & (PROT_READ | PROT_EXEC) && !(prot & PROT_WRITE))
+		iree_protected(addr, length, prot);
 	return r;
 }
 

@@ -35,10 +35,15 @@ HOOKED pid_t fork(void)
 	return pid;
 }
 
-/* A child of fork that goes straight to exec has not begun an image, and need not, if it will be followed. */
+/*
+ * A child of fork that goes straight to exec has not begun an image, and need not, if it will be followed. A child of vfork
+ * is here as us; where children are not wanted, it is none of our business.
+ */
 static bool worth_noting(bool followed)
 {
-	return guest.state == GUEST_ON && image && (image->pid || !followed);
+	if (guest.state != GUEST_ON || !image || !(image->pid || !followed))
+		return false;
+	return guest.control->follow || image->pid == (u32)sys_getpid();
 }
 
 static void note_exec(const char *path, bool followed)

@@ -2,6 +2,7 @@
  * api_thread.c - names of threads, and code that is unloaded.
  */
 #include "cfi.h"
+#include "iree.h"
 #include "modules.h"
 #include "note.h"
 #include "text.h"
@@ -79,6 +80,8 @@ HOOKED int dlclose(void *handle)
 
 	if (unloads() == before)
 		return r;
+	if (iree_images)
+		iree_unloaded();
 	if (__atomic_add_fetch(&guest.epoch, 1, __ATOMIC_RELEASE) % CFI_EPOCHS == 0 && cfi_table)
 		cfi_forget();
 	v = context_enter(FRAME());

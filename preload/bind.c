@@ -10,7 +10,8 @@
 
 enum { TABLE = 2048 };
 
-static const struct { u32 bit; const struct entry *entries; } apis[] = { { API_OPENCL, opencl_entries }, { API_VULKAN, vulkan_entries } };
+static const struct { u32 bit; const struct entry *entries; } apis[] = { { API_OPENCL, opencl_entries }, { API_VULKAN, vulkan_entries },
+									      { API_IREE, iree_entries } };
 
 void *(*bind_next_dlsym)(void *, const char *);
 void *(*bind_next_dlvsym)(void *, const char *, const char *);
@@ -42,7 +43,7 @@ static void table_add(const struct entry *e)
 
 const struct entry *entry_find(const char *name)
 {
-	if (name[0] != 'c' && name[0] != 'v')
+	if (name[0] != 'c' && name[0] != 'v' && name[0] != 'i')
 		return NULL;
 	for (u32 i = hash_of(name) % TABLE; table[i]; i = (i + 1) % TABLE)
 		if (text_equal(table[i]->name, name))

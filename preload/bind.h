@@ -22,10 +22,11 @@ struct entry {
 	void **real;                    /* gets the real function whenever it is found */
 	void (*found)(void *real);      /* is told so; may be NULL */
 	void *(*pick)(void *real);      /* the wrapper for this one of several real functions; may be NULL */
+	bool asked_only;                /* only where dlsym is asked for it: references are left alone */
 };
 
 /* A table of entries, ended by a row without a name. */
-extern const struct entry opencl_entries[], vulkan_entries[];
+extern const struct entry opencl_entries[], vulkan_entries[], iree_entries[];
 
 const struct entry *entry_find(const char *name);       /* NULL: not ours, or its API is not wanted */
 void *bind_found(const struct entry *e, void *real);    /* remembers it; what the program gets instead */

@@ -207,6 +207,8 @@ static bool bind_relocations(struct module *m, const struct elf_image *e, const 
 		if (!is_reference(type) || !*name)
 			continue;
 		entry = s->st_shndx == SHN_UNDEF && !m->driver && part == DATA ? entry_find(name) : NULL;
+		if (entry && entry->asked_only)
+			continue;
 		if (!entry && !is_wanted(type, symbol, name, part))
 			continue;
 		if (unrelocated(e, *slot))

@@ -34,6 +34,7 @@ struct tls {
 	u32 nested;                 /* the nested context is in use */
 	u32 refused;                /* no context was to be had: pass this many events before asking again */
 	u32 api_depth;              /* wrappers of device APIs that we are inside of */
+	u32 opencl_row;             /* what the outermost of them is meant for; see opencl.h */
 	void *locked_work;          /* for bind_lock.c */
 };
 

@@ -166,6 +166,11 @@ void memory_note(struct rec_device_alloc *m, const struct args *args, struct cal
 	context_leave(v);
 }
 
+void memory_note_bare(const struct rec_device_alloc *m, const struct args *args)
+{
+	TOLD(device_alloc, m, args->text, args->used);
+}
+
 void device_note(const struct rec_device *d, const char *api, const char *name, const char *driver)
 {
 	struct args a = { 0 };
@@ -178,6 +183,7 @@ void device_note(const struct rec_device *d, const char *api, const char *name, 
 
 void queue_note(const struct rec_queue *q, const char *name) { TOLD(queue, q, name, text_length(name)); }
 void work_done_note(const struct rec_work_done *w) { TOLD(work_done, w, NULL, 0); }
+void run_note(const struct rec_run *r) { TOLD(run, r, NULL, 0); }
 void device_clock_note(const struct rec_device_clock *c) { TOLD(device_clock, c, NULL, 0); }
 void memory_gone_note(u64 id) { TOLD(device_free, &(struct rec_device_free){ id }, NULL, 0); }
 void notice_note(const char *line) { emit(EVENT_notice, NULL, 0, line, text_length(line)); }
@@ -185,6 +191,17 @@ void notice_note(const char *line) { emit(EVENT_notice, NULL, 0, line, text_leng
 void work_note(const struct rec_work *w, const struct args *args)
 {
 	TOLD(work, w, args ? args->text : NULL, args ? args->used : 0);
+}
+
+void work_failed_note(u64 work, i64 error)
+{
+	struct args a = { 0 };
+	char digits[24] = "";
+
+	text_append(digits, sizeof digits, error < 0 ? "-" : "");
+	text_number(digits, sizeof digits, error < 0 ? -(u64)error : (u64)error, 10);
+	args_text(&a, "error", digits);
+	TOLD(work_done, (&(struct rec_work_done){ work, DONE_FAILED }), a.text, a.used);
 }
 
 void label_note(u32 what, u64 id, const char *text)

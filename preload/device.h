@@ -65,8 +65,11 @@ void device_note(const struct rec_device *d, const char *api, const char *name, 
 void queue_note(const struct rec_queue *q, const char *name);
 void work_note(const struct rec_work *w, const struct args *args);
 void work_done_note(const struct rec_work_done *w);
+void work_failed_note(u64 work, i64 error);
+void run_note(const struct rec_run *r);          /* before its work is said to be done */
 void device_clock_note(const struct rec_device_clock *c);
 void memory_note(struct rec_device_alloc *m, const struct args *args, struct caller at);
+void memory_note_bare(const struct rec_device_alloc *m, const struct args *args);      /* without a stack */
 void memory_gone_note(u64 id);                  /* before the real call */
 void label_note(u32 what, u64 id, const char *text);
 void notice_note(const char *line);             /* for the summary */

@@ -17,7 +17,7 @@
 
 #define HOOKED __attribute__((visibility("default")))
 
-/* Read by every hook, written at start only: a cache line (or two) that stays shared between cores. */
+/* Read by every hook, hardly ever written: a cache line (or two) that stays shared between cores. */
 struct guest {
 	u32 tick_kind;              /* TICK_* */
 	u32 stacks;                 /* STACKS_* */
@@ -25,6 +25,7 @@ struct guest {
 	u32 state;                  /* GUEST_* */
 	u64 epoch;                  /* counts unloads of code: stacks and rules of older epochs are void */
 	const struct control *control;
+	u32 slabs;                  /* large blocks that may be an IREE pool's: blocks that come and go are looked at */
 	char dir[256];              /* session directory, ends without '/' */
 };
 

@@ -11,6 +11,15 @@ enum { FIRST = 256, POOL_BYTES = 1 << 16 };
 struct handle_slot { u64 key; void *value; };
 struct handle_table { u64 size, used; struct handle_slot slot[]; };     /* used: filled or removed */
 
+void spin_wait(u32 *lock)
+{
+	u32 me = image && image->pid ? image->pid : (u32)sys_getpid(), holder;
+
+	while ((holder = __atomic_load_n(lock, __ATOMIC_RELAXED)) == me ||
+	       !__atomic_compare_exchange_n(lock, &holder, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		sys(SYS_sched_yield, 0, 0, 0);
+}
+
 static u64 first_place(const struct handle_table *t, u64 key)
 {
 	return (key * 0x9e3779b97f4a7c15ull >> 20) & (t->size - 1);
@@ -64,7 +73,7 @@ static u64 live_in(const struct handle_table *t)
  */
 static bool grow(struct handles *h)
 {
-	struct handle_table *old = h->table, *fresh;
+	struct handle_table *old = h->table, *before = h->retired, *fresh;
 	u64 size = !old ? FIRST : live_in(old) * 4 > old->size ? old->size * 2 : old->size;
 
 	fresh = sys_memory(sizeof *fresh + size * sizeof *fresh->slot);
@@ -75,25 +84,44 @@ static bool grow(struct handles *h)
 		if (old->slot[i].key && old->slot[i].key != REMOVED)
 			insert(fresh, old->slot[i].key, old->slot[i].value);
 	__atomic_store_n(&h->table, fresh, __ATOMIC_RELEASE);
-	if (h->retired)
-		sys_munmap(h->retired, sizeof *fresh + h->retired->size * sizeof *fresh->slot);
-	h->retired = old;
+	__atomic_store_n(&h->retired, old, __ATOMIC_RELEASE);
+	if (before)
+		sys_munmap(before, sizeof *fresh + before->size * sizeof *fresh->slot);
+	return true;
+}
+
+static bool put(struct handles *h, u64 key, void *value)
+{
+	if ((!h->table || h->table->used * 2 >= h->table->size) && !grow(h))
+		return false;
+	insert(h->table, key, value);
 	return true;
 }
 
 bool handles_put(struct handles *h, u64 key, void *value)
 {
-	bool ok = true;
+	bool ok;
 
 	if (!key || key == REMOVED)
 		return false;
 	spin_lock(&h->lock);
-	if (!h->table || h->table->used * 2 >= h->table->size)
-		ok = grow(h);
-	if (ok)
-		insert(h->table, key, value);
+	ok = put(h, key, value);
 	spin_unlock(&h->lock);
 	return ok;
+}
+
+void *handles_add(struct handles *h, u64 key, void *value)
+{
+	void *there;
+
+	if (!key || key == REMOVED)
+		return value;
+	spin_lock(&h->lock);
+	there = handles_find(h, key);
+	if (!there)
+		put(h, key, value);
+	spin_unlock(&h->lock);
+	return there ? there : value;
 }
 
 void *handles_remove(struct handles *h, u64 key)
@@ -125,19 +153,31 @@ void handles_each(const struct handles *h, void (*f)(u64 key, void *value, void 
 
 /* ---- objects ------------------------------------------------------------------------- */
 
+struct pool_block { struct pool_block *before; char *end; };
+
+static bool new_block(struct pool *p)
+{
+	size_t bytes = sizeof(struct pool_block) + (p->size > POOL_BYTES / 8 ? p->size * 8ul : POOL_BYTES);
+	struct pool_block *b = sys_memory(bytes);
+
+	if (!b)
+		return false;
+	b->before = p->blocks;
+	b->end = (char *)b + bytes;
+	__atomic_store_n(&p->next, NULL, __ATOMIC_RELEASE);     /* a child may be forked between any two of these */
+	__atomic_store_n(&p->end, b->end, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->blocks, b, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->next, (char *)(b + 1), __ATOMIC_RELEASE);
+	return true;
+}
+
 static void *carve(struct pool *p)
 {
-	void *object = p->next;
+	void *object;
 
-	if (!p->next || p->end - p->next < (long)p->size) {
-		size_t bytes = p->size > POOL_BYTES / 8 ? p->size * 8ul : POOL_BYTES;
-
-		object = sys_memory(bytes);
-		if (!object)
-			return NULL;
-		p->next = object;
-		p->end = p->next + bytes;
-	}
+	if ((!p->next || p->end - p->next < (long)p->size) && !new_block(p))
+		return NULL;
+	object = p->next;
 	p->next += p->size;
 	return object;
 }
@@ -164,4 +204,11 @@ void pool_put(struct pool *p, void *object)
 	*(void **)object = p->free;
 	p->free = object;
 	spin_unlock(&p->lock);
+}
+
+void pool_each(const struct pool *p, void (*f)(void *object, void *to), void *to)
+{
+	for (const struct pool_block *b = __atomic_load_n(&p->blocks, __ATOMIC_ACQUIRE); b; b = b->before)
+		for (char *object = (char *)(b + 1); b->end - object >= (long)p->size; object += p->size)
+			f(object, to);
 }

@@ -1,9 +1,11 @@
 /*
  * opencl.h - what the OpenCL wrappers share.
  *
+ *   opencl_names.h   the names of all functions that we deal with
  *   api_opencl.c     the table of entry points, and how the real functions are found
  *   opencl_queue.c   devices, queues (profiling is switched on, and hidden from the program), waits
  *   opencl_work.c    everything that is enqueued, and its end
+ *   opencl_commands.c  what is in a command buffer
  *   opencl_memory.c  buffers, images, SVM
  *   opencl_program.c builds, kernels and their names
  *
@@ -21,52 +23,30 @@
 #define CL_USE_DEPRECATED_OPENCL_2_2_APIS
 #include "device.h"
 #include "handles.h"
+#include "opencl_names.h"
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 
-/* Entry points that have a wrapper ... */
-#define OPENCL_WRAPPED(X)                                                                              \
-	X(clCreateCommandQueue) X(clCreateCommandQueueWithProperties) X(clGetCommandQueueInfo)         \
-	X(clGetEventProfilingInfo) X(clFinish) X(clFlush) X(clWaitForEvents)                           \
-	X(clEnqueueNDRangeKernel) X(clEnqueueTask) X(clEnqueueNativeKernel)                            \
-	X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer)   \
-	X(clEnqueueReadBufferRect) X(clEnqueueWriteBufferRect) X(clEnqueueCopyBufferRect)              \
-	X(clEnqueueReadImage) X(clEnqueueWriteImage) X(clEnqueueCopyImage) X(clEnqueueFillImage)       \
-	X(clEnqueueCopyImageToBuffer) X(clEnqueueCopyBufferToImage)                                    \
-	X(clEnqueueMapBuffer) X(clEnqueueMapImage) X(clEnqueueUnmapMemObject)                          \
-	X(clEnqueueMigrateMemObjects) X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList)   \
-	X(clEnqueueMarker) X(clEnqueueBarrier) X(clEnqueueWaitForEvents)                               \
-	X(clEnqueueSVMFree) X(clEnqueueSVMMemcpy) X(clEnqueueSVMMemFill) X(clEnqueueSVMMap)            \
-	X(clEnqueueSVMUnmap) X(clEnqueueSVMMigrateMem)                                                 \
-	X(clCreateBuffer) X(clCreateBufferWithProperties) X(clCreateSubBuffer) X(clCreateImage)        \
-	X(clCreateImageWithProperties) X(clCreateImage2D) X(clCreateImage3D) X(clCreatePipe)           \
-	X(clSVMAlloc) X(clSVMFree)                                                                     \
-	X(clBuildProgram) X(clCompileProgram) X(clLinkProgram)                                         \
-	X(clCreateKernel) X(clCreateKernelsInProgram) X(clCloneKernel)                                 \
-	X(clGetExtensionFunctionAddress) X(clGetExtensionFunctionAddressForPlatform)
-
-/* ... and those that the wrappers call. */
-#define OPENCL_USED(X)                                                                                 \
-	X(clGetDeviceInfo) X(clGetContextInfo) X(clGetKernelInfo) X(clGetMemObjectInfo) X(clGetImageInfo) \
-	X(clGetEventInfo) X(clGetProgramBuildInfo) X(clSetEventCallback) X(clReleaseEvent)             \
-	X(clSetMemObjectDestructorCallback) X(clGetDeviceAndHostTimer)
-
-/* Extensions, which only clGetExtensionFunctionAddress hands out. */
-#define OPENCL_EXTENSIONS(X)                                                                           \
-	X(clCreateCommandBufferKHR) X(clEnqueueCommandBufferKHR) X(clHostMemAllocINTEL) X(clDeviceMemAllocINTEL)                   \
-	X(clSharedMemAllocINTEL) X(clMemFreeINTEL) X(clMemBlockingFreeINTEL)                           \
-	X(clEnqueueMemcpyINTEL) X(clEnqueueMemFillINTEL)
-
+/*
+ * A process may have several loaders, or call drivers itself. Only the function that is called tells which one is meant, so
+ * each entry point has several doors (opencl_doors_x86_64.S). A row is what was found behind one set of doors: the functions
+ * of one loader, or of one driver's extensions and the loader that gave them out.
+ */
 struct opencl {
 #define X(name) __typeof__(&name) name;
-	OPENCL_WRAPPED(X) OPENCL_USED(X)
+	OPENCL_WRAPPED(X)
 #undef X
 #define X(name) name##_fn name;
 	OPENCL_EXTENSIONS(X)
 #undef X
+#define X(name) __typeof__(&name) name;
+	OPENCL_USED(X) OPENCL_USED_IF_THERE(X)
+#undef X
 };
 
-extern struct opencl cl;
+extern struct opencl opencl_rows[OPENCL_LOADERS];
+extern __thread u32 opencl_now __attribute__((tls_model("initial-exec")));     /* the row that this thread's call is meant for */
+#define cl (opencl_rows[opencl_now])
 
 #define X(name) __typeof__(name) w_##name;
 OPENCL_WRAPPED(X)
@@ -75,18 +55,42 @@ OPENCL_WRAPPED(X)
 OPENCL_EXTENSIONS(X)
 #undef X
 
+bool opencl_is_there(u32 row);                  /* its loader was not closed */
+
+/* A callback of the program, inside of a real call, may have come in by another door. */
+static inline u64 opencl_enter(void)
+{
+	if (!tls.api_depth)
+		tls.opencl_row = opencl_now;
+	return api_enter();
+}
+
+static inline void opencl_leave(void)
+{
+	api_leave();
+	opencl_now = tls.opencl_row;
+}
+
+struct cl_timer;
+
 struct cl_queue {
 	u64 id;
+	struct cl_timer *timer;         /* of its device; NULL: it has none */
+	bool out_of_order;
+	u64 last_end;                   /* device's stamp: when the last of its work was over */
 	bool profiled;                  /* the program asked for it itself */
 	bool forced;                    /* ... it did not, and we switched it on */
 	u32 property_words;             /* of the program's own list, with its end; 0: it gave none */
 	cl_queue_properties property[32];
 };
 
-struct cl_queue *opencl_queue(cl_command_queue q);              /* NULL: not to be recorded */
+struct cl_queue *opencl_queue(cl_command_queue q);              /* NULL: it is none */
+void opencl_read_clock(struct cl_timer *t, bool is_end);        /* if it is time for that */
 u64 opencl_device(cl_device_id d);                              /* its number; told when it is first seen */
 u64 opencl_context_device(cl_context c);                        /* number of its first device */
 u64 opencl_kernel_name(cl_kernel k);
-void opencl_svm_gone(const void *p);                            /* it is about to be freed, or was */
+void opencl_wait_failed(cl_uint n, const cl_event *list);       /* some of these may have failed */
+u64 opencl_svm_take(const void *p);                             /* its number, 0: none; it is about to be freed */
+cl_command_queue opencl_commands(cl_command_buffer_khr buffer, struct args *to);        /* its own queue, if any, and what is in it */
 
 #endif

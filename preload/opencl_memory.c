@@ -1,5 +1,5 @@
 /*
- * opencl_memory.c - buffers, images, pipes and shared virtual memory.
+ * opencl_memory.c - buffers, images, pipes, shared and unified memory.
  *
  * A memory object ends when its driver says so, not when the program releases it: a kernel or a sub-buffer may still need
  * it. What lies in other memory (sub-buffers, host pointers) has no bytes of its own.
@@ -44,175 +44,198 @@ static void remember(cl_mem m, u64 id)
 	cl.clSetMemObjectDestructorCallback(m, destroyed, (void *)id);
 }
 
-static void made(cl_context c, cl_mem m, cl_mem_flags f, const char *what, struct caller at)
+static void made(cl_mem m, cl_mem_flags f, struct rec_device_alloc *r, const char *what, struct caller at)
 {
-	struct rec_device_alloc r = { .id = memory_number(), .device = opencl_context_device(c), .flags = flags_of(f) };
 	struct args a = { 0 };
+	cl_context c = NULL;
+
+	cl.clGetMemObjectInfo(m, CL_MEM_CONTEXT, sizeof c, &c, NULL);
+	r->id = memory_number();
+	r->device = opencl_context_device(c);
+	r->flags = flags_of(f);
+	args_word(&a, what);
+	args_flags(&a, f);
+	memory_note(r, &a, at);
+	remember(m, r->id);
+}
+
+/* An object that may lie in another one, or in the program's own memory. */
+static void made_whole(cl_mem m, cl_mem_flags f, cl_mem parent, const char *what, struct caller at)
+{
+	struct rec_device_alloc r = { .parent = parent ? (u64)handles_find(&objects, (u64)parent) : 0 };
 	size_t bytes = 0;
 
 	cl.clGetMemObjectInfo(m, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
-	r.bytes = f & CL_MEM_USE_HOST_PTR ? 0 : bytes;
+	r.bytes = parent || f & CL_MEM_USE_HOST_PTR ? 0 : bytes;
 	r.length = bytes;
-	args_word(&a, what);
-	args_flags(&a, f);
-	memory_note(&r, &a, at);
-	remember(m, r.id);
+	made(m, f, &r, what, at);
 }
 
-/* name, (parameters before the error), (as arguments), flags, what it is */
-#define CREATE(name_, PARAMS, ARGS, flags, what)                                                       \
+static void call_memory(u64 begin, u64 name, u64 bytes, cl_int error, struct caller at)
+{
+	struct args a = { 0 };
+
+	if (bytes)
+		args_number(&a, "bytes", bytes);
+	call_note(begin, &(struct call){ CALL_MEMORY, name, .error = error }, &a, at);
+}
+
+/* name, (parameters before the error), (as arguments), bytes that are asked for, what it lies in, what it is; all have flags f */
+#define CREATE(name_, PARAMS, ARGS, bytes_, parent_, what)                                             \
 	cl_mem w_##name_(cl_context c, UNPACK PARAMS, cl_int *error)                                   \
 	{                                                                                              \
-		u64 begin = api_enter();                                                               \
+		u64 begin = opencl_enter();                                                            \
 		cl_int r = CL_SUCCESS;                                                                 \
 		cl_mem m = cl.name_(c, UNPACK ARGS, &r);                                               \
                                                                                                        \
 		if (error)                                                                             \
 			*error = r;                                                                    \
 		if (begin) {                                                                           \
-			call_note(begin, &(struct call){ CALL_MEMORY, NAMED(#name_), .error = r }, NULL, CALLER()); \
+			call_memory(begin, NAMED(#name_), bytes_, r, CALLER());                        \
 			if (m)                                                                         \
-				made(c, m, flags, what, CALLER());                                     \
+				made_whole(m, f, parent_, what, CALLER());                             \
 		}                                                                                      \
-		api_leave();                                                                           \
+		opencl_leave();                                                                        \
 		return m;                                                                              \
 	}
 #define UNPACK(...) __VA_ARGS__
+#define IMAGE_PARENT (d ? d->mem_object : NULL)
 
-CREATE(clCreateBuffer, (cl_mem_flags f, size_t n, void *p), (f, n, p), f, "buffer")
-CREATE(clCreateBufferWithProperties, (const cl_mem_properties *l, cl_mem_flags f, size_t n, void *p), (l, f, n, p), f, "buffer")
-CREATE(clCreateImage, (cl_mem_flags f, const cl_image_format *form, const cl_image_desc *d, void *p), (f, form, d, p),
-       f | (d && d->mem_object ? CL_MEM_USE_HOST_PTR : 0), "image")
+CREATE(clCreateBuffer, (cl_mem_flags f, size_t n, void *p), (f, n, p), n, NULL, "buffer")
+CREATE(clCreateBufferWithProperties, (const cl_mem_properties *l, cl_mem_flags f, size_t n, void *p), (l, f, n, p), n, NULL, "buffer")
+CREATE(clCreateImage, (cl_mem_flags f, const cl_image_format *form, const cl_image_desc *d, void *p), (f, form, d, p), 0, IMAGE_PARENT, "image")
 CREATE(clCreateImageWithProperties, (const cl_mem_properties *l, cl_mem_flags f, const cl_image_format *form, const cl_image_desc *d, void *p),
-       (l, f, form, d, p), f | (d && d->mem_object ? CL_MEM_USE_HOST_PTR : 0), "image")
-CREATE(clCreateImage2D, (cl_mem_flags f, const cl_image_format *form, size_t x, size_t y, size_t row, void *p), (f, form, x, y, row, p), f, "image")
+       (l, f, form, d, p), 0, IMAGE_PARENT, "image")
+CREATE(clCreateImage2D, (cl_mem_flags f, const cl_image_format *form, size_t x, size_t y, size_t row, void *p), (f, form, x, y, row, p), 0, NULL, "image")
 CREATE(clCreateImage3D, (cl_mem_flags f, const cl_image_format *form, size_t x, size_t y, size_t z, size_t row, size_t slice, void *p),
-       (f, form, x, y, z, row, slice, p), f, "image")
-CREATE(clCreatePipe, (cl_mem_flags f, cl_uint size, cl_uint packets, const cl_pipe_properties *l), (f, size, packets, l), f, "pipe")
+       (f, form, x, y, z, row, slice, p), 0, NULL, "image")
+CREATE(clCreatePipe, (cl_mem_flags f, cl_uint size, cl_uint packets, const cl_pipe_properties *l), (f, size, packets, l), (u64)size * packets, NULL, "pipe")
 
 cl_mem w_clCreateSubBuffer(cl_mem parent, cl_mem_flags f, cl_buffer_create_type type, const void *about, cl_int *error)
 {
-	u64 begin = api_enter();
+	u64 begin = opencl_enter();
 	cl_int r = CL_SUCCESS;
 	cl_mem m = cl.clCreateSubBuffer(parent, f, type, about, &r);
+	const cl_buffer_region *region = type == CL_BUFFER_CREATE_TYPE_REGION ? about : NULL;
 
 	if (error)
 		*error = r;
-	if (begin && m && type == CL_BUFFER_CREATE_TYPE_REGION) {
-		const cl_buffer_region *region = about;
-		struct rec_device_alloc record = {
-			.id = memory_number(), .parent = (u64)handles_find(&objects, (u64)parent), .offset = region->origin, .length = region->size, .flags = flags_of(f),
-		};
-		struct args a = { 0 };
-		cl_context c = NULL;
+	if (begin)
+		call_memory(begin, NAMED("clCreateSubBuffer"), region ? region->size : 0, r, CALLER());
+	if (begin && m && region) {
+		struct rec_device_alloc record = { .parent = (u64)handles_find(&objects, (u64)parent), .offset = region->origin, .length = region->size };
 
-		cl.clGetMemObjectInfo(m, CL_MEM_CONTEXT, sizeof c, &c, NULL);
-		record.device = opencl_context_device(c);
-		args_word(&a, "sub-buffer");
-		memory_note(&record, &a, CALLER());
-		remember(m, record.id);
+		made(m, f, &record, "sub-buffer", CALLER());
 	}
-	api_leave();
+	opencl_leave();
 	return m;
 }
 
-/* ---- shared virtual memory ----------------------------------------------------------------- */
-
-static void svm_made(const void *p, u64 bytes, u64 device, u64 flags, const char *what, struct caller at)
+cl_int w_clReleaseMemObject(cl_mem m)
 {
-	struct rec_device_alloc r = { .id = memory_number(), .device = device, .bytes = bytes, .length = bytes, .flags = flags };
+	u64 begin = opencl_enter();
+	cl_int r = cl.clReleaseMemObject(m);
+
+	if (begin)
+		call_memory(begin, NAMED("clReleaseMemObject"), 0, r, CALLER());
+	opencl_leave();
+	return r;
+}
+
+/* ---- memory with an address ---------------------------------------------------------------- */
+
+struct addressed { u64 device, flags; const char *what; };
+
+static void addressed_made(const void *p, u64 bytes, const struct addressed *about, struct caller at)
+{
+	struct rec_device_alloc r = { .id = memory_number(), .device = about->device, .bytes = bytes, .length = bytes, .flags = about->flags };
 	struct args a = { 0 };
 
-	args_word(&a, what);
+	args_word(&a, about->what);
 	args_hex(&a, "address", (u64)p);
 	memory_note(&r, &a, at);
 	handles_put(&shared, (u64)p, (void *)r.id);
 }
 
-void opencl_svm_gone(const void *p)
+u64 opencl_svm_take(const void *p)
 {
-	u64 id = (u64)handles_remove(&shared, (u64)p);
+	return (u64)handles_remove(&shared, (u64)p);
+}
+
+static void addressed_gone(const void *p)
+{
+	u64 id = opencl_svm_take(p);
 
 	if (id)
 		memory_gone_note(id);
 }
 
+#define SHARED_HERE (MEMORY_SHARED | MEMORY_HOST_VISIBLE)
+
 void *w_clSVMAlloc(cl_context c, cl_svm_mem_flags f, size_t n, cl_uint align)
 {
-	u64 begin = api_enter();
+	u64 begin = opencl_enter();
 	void *p = cl.clSVMAlloc(c, f, n, align);
 
-	if (begin && p)
-		svm_made(p, n, opencl_context_device(c), MEMORY_SHARED | MEMORY_HOST_VISIBLE, "SVM", CALLER());
-	api_leave();
+	if (begin) {
+		call_memory(begin, NAMED("clSVMAlloc"), n, p ? CL_SUCCESS : CL_OUT_OF_RESOURCES, CALLER());
+		if (p)
+			addressed_made(p, n, &(struct addressed){ opencl_context_device(c), SHARED_HERE, "SVM" }, CALLER());
+	}
+	opencl_leave();
 	return p;
 }
 
 void w_clSVMFree(cl_context c, void *p)
 {
-	u64 begin = api_enter();
+	u64 begin = opencl_enter();
 
 	if (begin && p)
-		opencl_svm_gone(p);
+		addressed_gone(p);
 	cl.clSVMFree(c, p);
-	api_leave();
-}
-
-void *w_clHostMemAllocINTEL(cl_context c, const cl_mem_properties_intel *l, size_t n, cl_uint align, cl_int *error)
-{
-	u64 begin = api_enter();
-	void *p = cl.clHostMemAllocINTEL(c, l, n, align, error);
-
-	if (begin && p)
-		svm_made(p, n, opencl_context_device(c), MEMORY_SHARED | MEMORY_HOST_VISIBLE, "USM host", CALLER());
-	api_leave();
-	return p;
-}
-
-void *w_clDeviceMemAllocINTEL(cl_context c, cl_device_id d, const cl_mem_properties_intel *l, size_t n, cl_uint align, cl_int *error)
-{
-	u64 begin = api_enter();
-	void *p = cl.clDeviceMemAllocINTEL(c, d, l, n, align, error);
-
-	if (begin && p)
-		svm_made(p, n, opencl_device(d), MEMORY_DEVICE_LOCAL, "USM device", CALLER());
-	api_leave();
-	return p;
-}
-
-void *w_clSharedMemAllocINTEL(cl_context c, cl_device_id d, const cl_mem_properties_intel *l, size_t n, cl_uint align, cl_int *error)
-{
-	u64 begin = api_enter();
-	void *p = cl.clSharedMemAllocINTEL(c, d, l, n, align, error);
-
-	if (begin && p)
-		svm_made(p, n, d ? opencl_device(d) : opencl_context_device(c), MEMORY_SHARED | MEMORY_HOST_VISIBLE, "USM shared", CALLER());
-	api_leave();
-	return p;
-}
-
-cl_int w_clMemFreeINTEL(cl_context c, void *p)
-{
-	u64 begin = api_enter();
-	cl_int r;
-
-	if (begin && p)
-		opencl_svm_gone(p);
-	r = cl.clMemFreeINTEL(c, p);
-	api_leave();
-	return r;
-}
-
-cl_int w_clMemBlockingFreeINTEL(cl_context c, void *p)
-{
-	u64 begin = api_enter();
-	cl_int r;
-
-	if (begin && p)
-		opencl_svm_gone(p);
-	r = cl.clMemBlockingFreeINTEL(c, p);
 	if (begin)
-		call_note(begin, &(struct call){ CALL_WAIT, NAMED("clMemBlockingFreeINTEL"), .error = r }, NULL, CALLER());
-	api_leave();
-	return r;
+		call_memory(begin, NAMED("clSVMFree"), 0, CL_SUCCESS, CALLER());
+	opencl_leave();
 }
+
+/* name, (parameters between the context and the size), (the same as arguments), device, flags, what it is */
+#define UNIFIED(name_, PARAMS, ARGS, device_, flags_, what_)                                           \
+	void *w_##name_(cl_context c, UNPACK PARAMS, size_t n, cl_uint align, cl_int *error)           \
+	{                                                                                              \
+		u64 begin = opencl_enter();                                                            \
+		cl_int r = CL_SUCCESS;                                                                 \
+		void *p = cl.name_(c, UNPACK ARGS, n, align, &r);                                      \
+                                                                                                       \
+		if (error)                                                                             \
+			*error = r;                                                                    \
+		if (begin) {                                                                           \
+			call_memory(begin, NAMED(#name_), n, r, CALLER());                             \
+			if (p)                                                                         \
+				addressed_made(p, n, &(struct addressed){ device_, flags_, what_ }, CALLER()); \
+		}                                                                                      \
+		opencl_leave();                                                                        \
+		return p;                                                                              \
+	}
+
+UNIFIED(clHostMemAllocINTEL, (const cl_mem_properties_intel *l), (l), opencl_context_device(c), SHARED_HERE, "USM host")
+UNIFIED(clDeviceMemAllocINTEL, (cl_device_id d, const cl_mem_properties_intel *l), (d, l), opencl_device(d), MEMORY_DEVICE_LOCAL, "USM device")
+UNIFIED(clSharedMemAllocINTEL, (cl_device_id d, const cl_mem_properties_intel *l), (d, l), d ? opencl_device(d) : opencl_context_device(c),
+	SHARED_HERE, "USM shared")
+
+#define UNIFIED_FREE(name_, kind)                                                                      \
+	cl_int w_##name_(cl_context c, void *p)                                                        \
+	{                                                                                              \
+		u64 begin = opencl_enter();                                                            \
+		cl_int r;                                                                              \
+                                                                                                       \
+		if (begin && p)                                                                        \
+			addressed_gone(p);                                                             \
+		r = cl.name_(c, p);                                                                    \
+		if (begin)                                                                             \
+			call_note(begin, &(struct call){ kind, NAMED(#name_), .error = r }, NULL, CALLER()); \
+		opencl_leave();                                                                        \
+		return r;                                                                              \
+	}
+
+UNIFIED_FREE(clMemFreeINTEL, CALL_MEMORY)
+UNIFIED_FREE(clMemBlockingFreeINTEL, CALL_WAIT)

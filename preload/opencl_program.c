@@ -34,18 +34,18 @@ u64 opencl_kernel_name(cl_kernel k)
 
 cl_kernel w_clCreateKernel(cl_program p, const char *name, cl_int *error)
 {
-	u64 begin = api_enter();
+	u64 begin = opencl_enter();
 	cl_kernel k = cl.clCreateKernel(p, name, error);
 
 	if (k && begin)
 		remember(k);
-	api_leave();
+	opencl_leave();
 	return k;
 }
 
 cl_int w_clCreateKernelsInProgram(cl_program p, cl_uint n, cl_kernel *list, cl_uint *made)
 {
-	u64 begin = api_enter();
+	u64 begin = opencl_enter();
 	cl_uint count = 0;
 	cl_int r = cl.clCreateKernelsInProgram(p, n, list, &count);
 
@@ -53,35 +53,47 @@ cl_int w_clCreateKernelsInProgram(cl_program p, cl_uint n, cl_kernel *list, cl_u
 		*made = count;
 	for (u32 i = 0; begin && list && r == CL_SUCCESS && i < count && i < n; i++)
 		remember(list[i]);
-	api_leave();
+	opencl_leave();
 	return r;
 }
 
 cl_kernel w_clCloneKernel(cl_kernel from, cl_int *error)
 {
-	u64 begin = api_enter();
+	u64 begin = opencl_enter();
 	cl_kernel k = cl.clCloneKernel(from, error);
 
 	if (k && begin)
 		remember(k);
-	api_leave();
+	opencl_leave();
 	return k;
 }
 
 /* ---- builds ------------------------------------------------------------------------------- */
 
+/* A build for no device in particular is for all of the program's. */
+static cl_device_id device_of(cl_program p, cl_uint n, const cl_device_id *list)
+{
+	cl_device_id all[64];
+	size_t bytes = 0;
+
+	if (n && list)
+		return list[0];
+	return cl.clGetProgramInfo(p, CL_PROGRAM_DEVICES, sizeof all, all, &bytes) == CL_SUCCESS && bytes >= sizeof *all ? all[0] : NULL;
+}
+
 /* The end of the log is where compilers say what they give up on. */
 static void add_log(struct args *a, cl_program p, cl_uint n, const cl_device_id *list)
 {
+	cl_device_id d = device_of(p, n, list);
 	size_t size = 0;
 	char *log;
 
-	if (!n || !list || cl.clGetProgramBuildInfo(p, list[0], CL_PROGRAM_BUILD_LOG, 0, NULL, &size) != CL_SUCCESS || size < 2 || size > 1 << 20)
+	if (!d || cl.clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) != CL_SUCCESS || size < 2 || size > 1 << 20)
 		return;
 	log = sys_memory(size + 1);
 	if (!log)
 		return;
-	if (cl.clGetProgramBuildInfo(p, list[0], CL_PROGRAM_BUILD_LOG, size, log, NULL) == CL_SUCCESS)
+	if (cl.clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_LOG, size, log, NULL) == CL_SUCCESS)
 		args_text(a, "log", size > 400 ? log + size - 400 : log);
 	sys_munmap(log, size + 1);
 }
@@ -94,7 +106,7 @@ static void add_options(struct args *a, const char *options)
 
 cl_int w_clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, const char *options, void (CL_CALLBACK *f)(cl_program, void *), void *user)
 {
-	u64 begin = api_enter();
+	u64 begin = opencl_enter();
 	cl_int r = cl.clBuildProgram(p, n, list, options, f, user);
 	struct args a = { 0 };
 
@@ -104,14 +116,14 @@ cl_int w_clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, const
 			add_log(&a, p, n, list);
 		call_note(begin, &(struct call){ CALL_BUILD, NAMED("clBuildProgram"), .error = r }, &a, CALLER());
 	}
-	api_leave();
+	opencl_leave();
 	return r;
 }
 
 cl_int w_clCompileProgram(cl_program p, cl_uint n, const cl_device_id *list, const char *options, cl_uint headers, const cl_program *header,
 			  const char **names, void (CL_CALLBACK *f)(cl_program, void *), void *user)
 {
-	u64 begin = api_enter();
+	u64 begin = opencl_enter();
 	cl_int r = cl.clCompileProgram(p, n, list, options, headers, header, names, f, user);
 	struct args a = { 0 };
 
@@ -121,14 +133,14 @@ cl_int w_clCompileProgram(cl_program p, cl_uint n, const cl_device_id *list, con
 			add_log(&a, p, n, list);
 		call_note(begin, &(struct call){ CALL_BUILD, NAMED("clCompileProgram"), .error = r }, &a, CALLER());
 	}
-	api_leave();
+	opencl_leave();
 	return r;
 }
 
 cl_program w_clLinkProgram(cl_context c, cl_uint n, const cl_device_id *list, const char *options, cl_uint programs, const cl_program *program,
 			   void (CL_CALLBACK *f)(cl_program, void *), void *user, cl_int *error)
 {
-	u64 begin = api_enter();
+	u64 begin = opencl_enter();
 	cl_int r = CL_SUCCESS;
 	cl_program p = cl.clLinkProgram(c, n, list, options, programs, program, f, user, &r);
 	struct args a = { 0 };
@@ -137,8 +149,10 @@ cl_program w_clLinkProgram(cl_context c, cl_uint n, const cl_device_id *list, co
 		*error = r;
 	if (begin) {
 		add_options(&a, options);
+		if (r != CL_SUCCESS && p)
+			add_log(&a, p, n, list);
 		call_note(begin, &(struct call){ CALL_BUILD, NAMED("clLinkProgram"), .error = r }, &a, CALLER());
 	}
-	api_leave();
+	opencl_leave();
 	return p;
 }

@@ -4,8 +4,9 @@
  *   enqueue: real call with the program's event, or with one of ours --> `work` and `call` records --> callback set
  *   end:     the driver calls us back, on a thread of its own or inside of clSetEventCallback --> times, `work_done`
  *
- * The program's event needs no reference of ours: a driver keeps an event until its callbacks have run. The cl_kernel is
- * not touched later: the program may have released it.
+ * No reference to the event is kept, not even to our own: a driver keeps an event until its callbacks have run. The cl_kernel
+ * is not touched later: the program may have released it. What could not be enqueued is work that failed, and so is what the
+ * program learns of by a wait: not every driver calls back for that.
  */
 #include "opencl.h"
 
@@ -13,10 +14,13 @@
 struct job {
 	u64 work;
 	u64 begin;                      /* of its call */
-	bool own_event;                 /* ours, to be released */
+	cl_event event;                 /* NULL: its end is told */
+	struct cl_queue *queue;
+	u32 row;                        /* whose functions it was enqueued with */
+	bool is_group;
 	bool timed;                     /* its queue takes times; else its end is when we are called back */
-	u32 svm_pointers;               /* clEnqueueSVMFree: what it frees */
-	const void *svm[12];
+	u32 frees;                      /* clEnqueueSVMFree: memory that is gone afterwards */
+	u64 freed[12];
 };
 
 static struct pool jobs = POOL(struct job);
@@ -38,25 +42,84 @@ static bool read_times(cl_event e, struct rec_work_done *r)
 	return true;
 }
 
+/*
+ * PoCL says of a command buffer that it started when all its commands were over. What is certain is that they began after it
+ * was queued, and in a queue that keeps order after what was before them.
+ */
+static void start_group(const struct cl_queue *q, struct rec_work_done *r)
+{
+	u64 before = q->out_of_order ? 0 : __atomic_load_n(&q->last_end, __ATOMIC_RELAXED), start = r->queued > before ? r->queued : before;
+
+	if (start < r->start)
+		r->start = start;
+}
+
+static void queue_ended(struct cl_queue *q, u64 end)
+{
+	u64 last = __atomic_load_n(&q->last_end, __ATOMIC_RELAXED);
+
+	while (last < end && !__atomic_compare_exchange_n(&q->last_end, &last, end, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static void tell_end(cl_event e, cl_int status, const struct job *job)
+{
+	struct rec_work_done r = { .id = job->work, .status = DONE_UNTIMED };
+
+	if (status < 0) {
+		work_failed_note(job->work, status);
+		return;
+	}
+	if (!job->timed)
+		r = (struct rec_work_done){ .id = job->work, .status = DONE_OBSERVED, .start = job->begin, .end = ticks() };
+	else if (opencl_is_there(job->row) && read_times(e, &r))
+		r.status = DONE_TIMED;
+	if (r.status == DONE_TIMED && job->is_group)
+		start_group(job->queue, &r);
+	if (r.status == DONE_TIMED)
+		queue_ended(job->queue, r.end);
+	work_done_note(&r);
+}
+
+/* Whoever takes it tells its end. */
+static bool take(struct job *job, cl_event e)
+{
+	return e && __atomic_compare_exchange_n(&job->event, &e, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
 {
 	struct job *job = user;
-	struct rec_work_done r = { .id = job->work, .status = DONE_UNTIMED };
+	u32 before = opencl_now;
 
 	tls.api_depth++;                        /* what the driver calls for us is not the program's */
-	if (status < 0)
-		r.status = DONE_FAILED;
-	else if (!job->timed)
-		r = (struct rec_work_done){ .id = job->work, .status = DONE_OBSERVED, .start = job->begin, .end = ticks() };
-	else if (read_times(e, &r))
-		r.status = DONE_TIMED;
-	work_done_note(&r);
-	for (u32 i = 0; i < job->svm_pointers; i++)
-		opencl_svm_gone(job->svm[i]);
-	if (job->own_event)
-		cl.clReleaseEvent(e);
+	opencl_now = job->row;
+	if (take(job, e)) {
+		tell_end(e, status, job);
+		for (u32 i = 0; i < job->frees; i++)
+			memory_gone_note(job->freed[i]);
+	}
 	pool_put(&jobs, job);
+	opencl_now = before;
 	tls.api_depth--;
+}
+
+static void fail_if_of(void *object, void *event)
+{
+	struct job *job = object;
+	cl_int status = 0;
+
+	if (__atomic_load_n(&job->event, __ATOMIC_ACQUIRE) != event || cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) ||
+	    status >= 0)
+		return;
+	if (take(job, event))
+		work_failed_note(job->work, status);
+}
+
+void opencl_wait_failed(cl_uint n, const cl_event *list)
+{
+	for (u32 i = 0; i < n; i++)
+		pool_each(&jobs, fail_if_of, list[i]);
 }
 
 /* ---- enqueueing ------------------------------------------------------------------------- */
@@ -76,13 +139,14 @@ struct about {
 	u64 size[3], local;
 	bool blocking;
 	u64 work_name;                  /* if it is another than the call's */
+	const struct args *args;
 };
 
 static bool enqueue_begin(struct enqueue *e, cl_command_queue q, cl_event *event)
 {
-	*e = (struct enqueue){ .begin = api_enter(), .event = event };
+	*e = (struct enqueue){ .begin = opencl_enter(), .event = event };
 	if (!e->begin || !(e->queue = opencl_queue(q))) {
-		api_leave();
+		opencl_leave();
 		return false;
 	}
 	e->job = pool_get(&jobs);               /* none: the call is told, not its work */
@@ -92,12 +156,23 @@ static bool enqueue_begin(struct enqueue *e, cl_command_queue q, cl_event *event
 }
 
 /* The work is known, and its end will be. False: there is nothing to wait for. */
-static bool watch(struct enqueue *e)
+static bool watch(struct enqueue *e, cl_int r)
 {
-	if (*e->event && cl.clSetEventCallback(*e->event, CL_COMPLETE, ended, e->job) == CL_SUCCESS)
-		return true;
-	work_done_note(&(struct rec_work_done){ .id = e->job->work, .status = DONE_UNTIMED });
-	return false;
+	bool watched;
+
+	if (r != CL_SUCCESS) {
+		work_failed_note(e->job->work, r);
+		return false;
+	}
+	__atomic_store_n(&e->job->event, *e->event, __ATOMIC_RELEASE);
+	watched = *e->event && cl.clSetEventCallback(*e->event, CL_COMPLETE, ended, e->job) == CL_SUCCESS;
+	if (!watched) {
+		work_done_note(&(struct rec_work_done){ .id = e->job->work, .status = DONE_UNTIMED });
+		e->job->event = NULL;
+	}
+	if (e->own)
+		cl.clReleaseEvent(e->own);
+	return watched;
 }
 
 static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct caller at)
@@ -109,18 +184,22 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 	};
 	struct job *job = e->job;
 
-	if (r == CL_SUCCESS && job) {
+	if (job) {
 		job->work = call.work = work.id = work_numbers(1);
 		job->begin = e->begin;
-		job->own_event = e->event == &e->own;
+		job->queue = e->queue;
+		job->row = opencl_now;
+		job->is_group = about->kind == WORK_GROUP;
 		job->timed = e->queue->profiled || e->queue->forced;
 		call.works = 1;
 		call.told = &work;
+		call.told_args = about->args;
 	}
 	call_note(e->begin, &call, NULL, at);
-	if (job && (r != CL_SUCCESS || !watch(e)))
+	if (job && !watch(e, r))
 		pool_put(&jobs, job);
-	api_leave();
+	opencl_read_clock(e->queue->timer, false);
+	opencl_leave();
 }
 
 #define UNPACK(...) __VA_ARGS__
@@ -190,6 +269,8 @@ ENQUEUE(clEnqueueSVMUnmap, (void *p), (p), .kind = WORK_UNMAP)
 ENQUEUE(clEnqueueSVMMigrateMem, (cl_uint n, const void **p, const size_t *sizes, cl_mem_migration_flags f), (n, p, sizes, f), .kind = WORK_OTHER)
 ENQUEUE(clEnqueueMemcpyINTEL, (cl_bool b, void *d, const void *s, size_t n), (b, d, s, n), .kind = WORK_COPY, .bytes = n, .blocking = b)
 ENQUEUE(clEnqueueMemFillINTEL, (void *d, const void *v, size_t vn, size_t n), (d, v, vn, n), .kind = WORK_FILL, .bytes = n)
+ENQUEUE(clEnqueueMigrateMemINTEL, (const void *p, size_t n, cl_mem_migration_flags f), (p, n, f), .kind = WORK_OTHER, .bytes = n)
+ENQUEUE(clEnqueueMemAdviseINTEL, (const void *p, size_t n, cl_mem_advice_intel advice), (p, n, advice), .kind = WORK_OTHER)
 
 /* ---- those of another shape -------------------------------------------------------------- */
 
@@ -262,38 +343,31 @@ cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers,
 	if (!enqueue_begin(&e, q, event))
 		return cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, event);
 	for (u32 i = 0; i < n; i++) {
-		if (e.job && i < sizeof e.job->svm / sizeof *e.job->svm)
-			e.job->svm[e.job->svm_pointers++] = pointers[i];
-		else
-			opencl_svm_gone(pointers[i]);
+		u64 memory = opencl_svm_take(pointers[i]);
+
+		if (memory && e.job && e.job->frees < sizeof e.job->freed / sizeof *e.job->freed)
+			e.job->freed[e.job->frees++] = memory;
+		else if (memory)
+			memory_gone_note(memory);
 	}
 	r = cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, e.event);
 	enqueue_end(&e, r, &(struct about){ WORK_OTHER, NAMED("clEnqueueSVMFree") }, CALLER());
 	return r;
 }
 
-static struct handles command_buffers;  /* -> the queue it was made for */
-
-cl_command_buffer_khr w_clCreateCommandBufferKHR(cl_uint queues, const cl_command_queue *queue, const cl_command_buffer_properties_khr *p, cl_int *error)
-{
-	cl_command_buffer_khr buffer = cl.clCreateCommandBufferKHR(queues, queue, p, error);
-
-	if (buffer && queues)
-		handles_put(&command_buffers, (u64)buffer, queue[0]);
-	return buffer;
-}
-
 /* One event for all of it: what its commands took each is not to be known. */
 cl_int w_clEnqueueCommandBufferKHR(cl_uint queues, cl_command_queue *queue, cl_command_buffer_khr buffer, WAIT_LIST)
 {
-	cl_command_queue first = queues && queue ? queue[0] : handles_find(&command_buffers, (u64)buffer);
+	struct args a = { 0 };
+	cl_command_queue first = opencl_commands(buffer, &a);
 	struct enqueue e;
 	cl_int r;
 
-	if (!first || !enqueue_begin(&e, first, event))
+	first = queues && queue ? queue[0] : first;
+	if (!enqueue_begin(&e, first, event))
 		return cl.clEnqueueCommandBufferKHR(queues, queue, buffer, waits, list, event);
 	r = cl.clEnqueueCommandBufferKHR(queues, queue, buffer, waits, list, e.event);
-	enqueue_end(&e, r, &(struct about){ WORK_GROUP, NAMED("clEnqueueCommandBufferKHR"), .work_name = NAMED("command buffer") }, CALLER());
+	enqueue_end(&e, r, &(struct about){ WORK_GROUP, NAMED("clEnqueueCommandBufferKHR"), .work_name = NAMED("command buffer"), .args = &a }, CALLER());
 	return r;
 }
 
@@ -313,22 +387,22 @@ cl_int w_clEnqueueMarker(cl_command_queue q, cl_event *event)
 
 cl_int w_clEnqueueBarrier(cl_command_queue q)
 {
-	u64 begin = api_enter();
+	u64 begin = opencl_enter();
 	cl_int r = cl.clEnqueueBarrier(q);
 
 	if (begin)
 		call_note(begin, &(struct call){ CALL_ENQUEUE, NAMED("clEnqueueBarrier"), .error = r }, NULL, CALLER());
-	api_leave();
+	opencl_leave();
 	return r;
 }
 
 cl_int w_clEnqueueWaitForEvents(cl_command_queue q, cl_uint n, const cl_event *list)
 {
-	u64 begin = api_enter();
+	u64 begin = opencl_enter();
 	cl_int r = cl.clEnqueueWaitForEvents(q, n, list);
 
 	if (begin)
 		call_note(begin, &(struct call){ CALL_ENQUEUE, NAMED("clEnqueueWaitForEvents"), .error = r }, NULL, CALLER());
-	api_leave();
+	opencl_leave();
 	return r;
 }

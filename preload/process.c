@@ -168,9 +168,10 @@ static void wait_for_summary(void)
 static void last_exit(int status, void *unused)
 {
 	struct visit v = context_enter(FRAME());
+	bool said = v.context;          /* else the collector waits for our end, not we for its */
 
 	(void)unused;
-	if (v.context) {
+	if (said) {
 		writing_begin(v.context);
 		EMIT(v.context, ticks(), exit, FIELDS(.status = (u64)status), NULL, 0);
 		writing_end(v.context);
@@ -182,7 +183,7 @@ static void last_exit(int status, void *unused)
 		return;
 	if (session_collector_gone())
 		quiet_aloud("the collector is gone");
-	else if (session_bare() && process_main())
+	else if (said && session_bare() && process_main())
 		wait_for_summary();
 }
 

@@ -177,10 +177,25 @@ static void preload_without_us(char *to, size_t size, const char *value)
 	}
 }
 
+/* Unless that is so long that it would be cut. */
+static void set_in_front(const char *variable, const char *first, const char *rest)
+{
+	char whole[4096 + sizeof guest.control->library];
+
+	if (text_length(rest) >= 4095)
+		return;
+	text_copy(whole, sizeof whole, first);
+	if (rest[0]) {
+		text_append(whole, sizeof whole, ":");
+		text_append(whole, sizeof whole, rest);
+	}
+	setenv(variable, whole, 1);
+}
+
 void session_set_environment(void)
 {
-	const char *preload = getenv("LD_PRELOAD");
-	char rest[4096], whole[4096 + sizeof guest.control->library];
+	const char *preload = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
+	char rest[4096];
 
 	preload_without_us(rest, sizeof rest, preload ? preload : "");
 	if (!guest.control->follow) {
@@ -190,12 +205,8 @@ void session_set_environment(void)
 		else
 			unsetenv("LD_PRELOAD");
 	} else if (bare) {              /* the path may have been relative */
-		text_copy(whole, sizeof whole, guest.control->library);
-		if (rest[0]) {
-			text_append(whole, sizeof whole, ":");
-			text_append(whole, sizeof whole, rest);
-		}
-		setenv("LD_PRELOAD", whole, 1);
+		set_in_front("LD_PRELOAD", guest.control->library, rest);
+		set_in_front("ASAN_OPTIONS", ASAN_LETS_US_IN, asan ? asan : "");
 		setenv("MLPROF_SESSION", guest.dir, 1);
 	}
 }

@@ -5,6 +5,9 @@
 #include "hook.h"
 #include "text.h"
 #include <errno.h>
+#include <linux/futex.h>
+
+enum { PATIENCE = 10 };                 /* times 0.1 s, with a thread that makes a segment */
 
 struct image *image;
 
@@ -76,19 +79,37 @@ static struct segment *make_segment(u32 index)
 	return s;
 }
 
-/* Only one thread makes a segment; others that come meanwhile go without, which is counted. */
+static struct segment *segment_if_there(u32 index)
+{
+	return __atomic_load_n(&image->segment[index], __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Only one thread makes a segment; others that come meanwhile wait for it. It cannot be waiting for itself: a signal
+ * handler that interrupts it passes through, as it is inside a hook.
+ */
 static struct segment *segment(u32 index)
 {
-	struct segment *s = __atomic_load_n(&image->segment[index], __ATOMIC_ACQUIRE);
+	struct timespec limit = { 0, 100000000 };
+	struct segment *s = segment_if_there(index);
 
-	if (s || __atomic_exchange_n(&image->segment_lock, 1, __ATOMIC_ACQUIRE))
+	for (u32 waits = 0; !s && __atomic_exchange_n(&image->segment_lock, 1, __ATOMIC_ACQUIRE); waits++) {
+		if (waits == PATIENCE) {        /* it has left by longjmp out of a signal handler: the next one may try */
+			__atomic_store_n(&image->segment_lock, 0, __ATOMIC_RELEASE);
+			return NULL;
+		}
+		sys4(SYS_futex, &image->segment_lock, FUTEX_WAIT_PRIVATE, 1, &limit);
+		s = segment_if_there(index);
+	}
+	if (s)
 		return s;
-	s = __atomic_load_n(&image->segment[index], __ATOMIC_ACQUIRE);
+	s = segment_if_there(index);
 	if (!s) {
 		s = make_segment(index);
 		__atomic_store_n(&image->segment[index], s, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&image->segment_lock, 0, __ATOMIC_RELEASE);
+	sys4(SYS_futex, &image->segment_lock, FUTEX_WAKE_PRIVATE, INT32_MAX, 0);
 	return s;
 }
 
@@ -119,12 +140,9 @@ static bool thread_is_gone(u32 tid)
 	return sys(SYS_tgkill, image->pid, tid, 0) == -ESRCH;
 }
 
-/* A slot whose thread has gone. Who has our own tid is gone for certain. */
-static struct context *take_over(u32 tid)
+/* A slot whose thread has gone. Who has our own tid is gone for certain. `hard`: also one that ended without a word. */
+static struct context *take_over(u32 tid, u32 used, bool hard)
 {
-	u32 used = __atomic_load_n(&image->slots, __ATOMIC_ACQUIRE);
-	bool look_hard = used >= SEGMENT_SLOTS;         /* threads that ended without a word are worth a look */
-
 	for (u32 i = 0; i < used && i < SLOTS; i++) {
 		struct slot *s = slot_at(i);
 		u32 owner = s ? __atomic_load_n(&s->head.tid, __ATOMIC_ACQUIRE) : 0;
@@ -133,7 +151,7 @@ static struct context *take_over(u32 tid)
 			continue;
 		if (owner == tid && tls.nested)         /* that is us, interrupted */
 			continue;
-		if (owner != tid && (!(s->head.ended || look_hard) || !thread_is_gone(owner)))
+		if (owner != tid && (!(s->head.ended || hard) || !thread_is_gone(owner)))
 			continue;
 		if (__atomic_compare_exchange_n(&s->head.tid, &owner, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return image->context[i];
@@ -170,8 +188,11 @@ static struct context *take_new(u32 tid)
 
 struct context *slots_take(u32 tid, bool *fresh)
 {
-	struct context *c = take_over(tid);
+	u32 used = __atomic_load_n(&image->slots, __ATOMIC_ACQUIRE);
+	struct context *c = take_over(tid, used, false);
 
+	if (!c && used && used % SEGMENT_SLOTS == 0)    /* before a new segment is made */
+		c = take_over(tid, used, true);
 	*fresh = !c;
 	if (!c)
 		c = take_new(tid);

@@ -182,7 +182,7 @@ static inline enum outcome step(struct walker *k)
 /* The frame whose return address was pushed at slot i saved rbp, by the rule of the frame inside of it. */
 static void take_saved_bp(struct walker *k, u32 i, u64 inside)
 {
-	u64 slot = k->slot[i].at + 8 + (u64)(i64)cfi_peek(inside).bp;
+	u64 slot = k->slot[i].at + 8 + (u64)(i64)cfi_rule(inside).bp;     /* the table may have lost it meanwhile */
 
 	k->bp_since = (int)i;
 	if (readable(k, slot))

@@ -65,7 +65,7 @@ static _Noreturn void become_collector(int answer, const char *command, char **e
 {
 	char pid[16] = "";
 	char *argv[] = { "mlprof", "collect", "--pid", pid, NULL };
-	int null = sys_open("/dev/null", O_RDWR, 0);
+	int null;
 
 	text_number(pid, sizeof pid, (u64)sys(SYS_getppid, 0, 0, 0), 10);
 	sys(SYS_setsid, 0, 0, 0);
@@ -74,6 +74,7 @@ static _Noreturn void become_collector(int answer, const char *command, char **e
 	sys(SYS_dup3, answer, ANSWER_FD, 0);
 	if (answer == ANSWER_FD)
 		sys_fcntl(answer, F_SETFD, 0);
+	null = sys_open("/dev/null", O_RDWR, 0);        /* not before: in a program that closed 0 and 1 it would be 3 */
 	sys(SYS_dup3, null, 0, 0);
 	sys(SYS_dup3, null, 1, 0);
 	sys(SYS_close_range, ANSWER_FD + 1, ~0u, 0);
@@ -100,6 +101,13 @@ static bool read_answer(int fd, char *dir, size_t size)
 	return false;
 }
 
+static void say_no_command(void)
+{
+	static const char line[] = "mlprof: libmlprof.so was moved away from its command, so nothing is recorded\n";
+
+	sys_write(2, line, sizeof line - 1);
+}
+
 bool start_collector(char *dir, size_t size)
 {
 	char command[PATH_BYTES];
@@ -108,7 +116,11 @@ bool start_collector(char *dir, size_t size)
 	long child;
 	bool ok;
 
-	if (!env || !find_command(command, sizeof command) || sys(SYS_pipe2, fds, O_CLOEXEC, 0) < 0)
+	if (!find_command(command, sizeof command)) {
+		say_no_command();
+		return false;
+	}
+	if (!env || sys(SYS_pipe2, fds, O_CLOEXEC, 0) < 0)
 		return false;
 	child = sys(SYS_clone, 0, 0, 0);
 	if (child == 0)

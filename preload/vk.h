@@ -15,6 +15,7 @@
  *   vk_clock.c      the device's clock
  *   vk_pipeline.c   pipelines: names and local sizes (vk_spirv.c)
  *   vk_memory.c     memory, and what is bound in it
+ *   vk_image.c      ... and the bytes that commands on images move
  *   vk_name.c       names and labels that the program gives
  *
  * Objects are found by handle, never by what a handle points to: without a loader that is the driver's own. A handle that
@@ -112,6 +113,7 @@ struct vk_device {
 	struct vk_instance *instance;
 	VkPhysicalDevice physical;
 	u64 number, salt;
+	u64 born;                       /* of the process image that made it */
 	u32 version;                    /* the lesser of what the program asked for and what the device has */
 	u32 families;
 	struct vk_family family[VK_FAMILIES];
@@ -139,6 +141,9 @@ struct vk_instance *vk_physical_instance(VkPhysicalDevice handle);
 void vk_device_known(struct vk_device *d);
 const void *vk_in_chain(const void *chain, VkStructureType type);
 static inline bool vk_wanted(void) { return guest.state == GUEST_ON; }
+
+/* What a process made that we were forked from is passed on as it is: its driver's threads did not come along. */
+static inline bool vk_ours(const struct vk_device *d) { return d && d->born == image->born; }
 void vk_drain_all(bool last);                   /* at exit */
 
 /* The function for a handle that may be unknown. */
@@ -253,7 +258,9 @@ struct vk_submit {
 	struct vk_submit *next;
 	u64 mark;                       /* done when the semaphore has got this far */
 	VkFence fence;                  /* instead of it */
+	VkFence told;                   /* the program's own */
 	u64 begin;                      /* ticks */
+	u64 seen;                       /* ticks: when it was found done; 0: not yet */
 	struct vk_arena *arena;         /* is free up to arena_end then */
 	u64 arena_end;
 	struct vk_part *parts, **parts_end;
@@ -294,6 +301,9 @@ void vk_ring_put_fence(struct vk_queue *q, VkFence fence);
 void vk_ring_release(struct vk_queue *q);
 
 void vk_drain(struct vk_device *d, u64 now);            /* now: what is found done is taken to have ended then, if nobody timed it */
+void vk_drain_failed(struct vk_queue *q);
+void vk_seen_fence(struct vk_device *d, VkFence fence, u64 now);       /* the program waited for it */
+void vk_seen_idle(struct vk_queue *q, u64 now);
 void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status, u64 now);      /* tells its work's end and takes it apart */
 struct vk_submit *vk_submit_new(u64 begin);
 struct vk_part *vk_submit_part(struct vk_submit *s, struct vk_recording *r);
@@ -313,6 +323,15 @@ void vk_module_named(struct vk_device *d, VkShaderModule handle, const char *nam
 u64 vk_memory_id(struct vk_device *d, VkObjectType type, u64 handle, const char *name);        /* of what is being named; 0: it has none yet */
 void vk_object_named(struct vk_device *d, VkObjectType type, u64 handle, const char *name);
 u64 vk_buffer_bytes(struct vk_device *d, VkBuffer buffer);             /* 0: unknown */
+
+struct vk_image { u32 format, width, height, depth, layers, levels, samples; };
+const struct vk_image *vk_image_of(struct vk_device *d, VkImage image); /* NULL: unknown */
+
+/* Regions of a command, of whatever type: where in each of them its layers and its extent lie; or two corners instead of that. */
+struct vk_regions { u32 count; const void *first; size_t stride, layers, extent; bool corners, in_buffer; };
+
+u64 vk_bytes_of_regions(struct vk_device *d, VkImage image, struct vk_regions r);      /* or WORK_BYTES_UNKNOWN */
+u64 vk_bytes_of_ranges(struct vk_device *d, VkImage image, u32 count, const VkImageSubresourceRange *ranges);
 const char *vk_text(const char *text);                                 /* a copy that stays; NULL if there is no room */
 
 #endif

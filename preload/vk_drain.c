@@ -1,7 +1,9 @@
 /*
  * vk_drain.c - submits that are done: their results are plain memory by now, and are told.
  *
- * Nothing here waits. Whoever comes while another thread drains the same queue leaves it at that.
+ * Nothing here waits. Several threads may find something done while one of them is busy telling: so each first marks what
+ * it found with the moment when it did, and leaves the telling to the one that is at it. The end of what nobody timed is
+ * that moment.
  */
 #include "vk.h"
 
@@ -130,13 +132,49 @@ void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status, u64 now
 
 /* ---- all that is done --------------------------------------------------------------------------------- */
 
-/* DONE_TIMED: the first submit is over; DONE_FAILED: it never will be; DONE_UNTIMED: not yet. */
-static u32 state_of(const struct vk_queue *q, const struct vk_submit *s, u64 reached, VkResult r)
+static void mark_locked(struct vk_queue *q, u64 reached, u64 now)
+{
+	for (struct vk_submit *s = q->pending; s && s->mark <= reached; s = s->next)
+		if (!s->seen)
+			s->seen = now;
+}
+
+static void mark_seen(struct vk_queue *q, u64 reached, u64 now)
+{
+	spin_lock(&q->lock);
+	mark_locked(q, reached, now);
+	spin_unlock(&q->lock);
+}
+
+/*
+ * A program that waited knows for certain, while our semaphore may lag behind its fence. A fence stands for all that was
+ * submitted to its queue before it; of several pending submits with the same fence the last is meant.
+ */
+void vk_seen_fence(struct vk_device *d, VkFence fence, u64 now)
+{
+	for (struct vk_queue *q = __atomic_load_n(&d->queues, __ATOMIC_ACQUIRE); q; q = q->next) {
+		u64 reached = 0;
+
+		if (!__atomic_load_n(&q->pending, __ATOMIC_ACQUIRE))
+			continue;
+		spin_lock(&q->lock);
+		for (const struct vk_submit *s = q->pending; s; s = s->next)
+			if (s->told == fence)
+				reached = s->mark;
+		mark_locked(q, reached, now);
+		spin_unlock(&q->lock);
+	}
+}
+
+void vk_seen_idle(struct vk_queue *q, u64 now) { mark_seen(q, q->mark, now); }
+
+/* DONE_TIMED: it is over; DONE_FAILED: it never will be; DONE_UNTIMED: not yet. */
+static u32 state_of(const struct vk_queue *q, const struct vk_submit *s, VkResult r)
 {
 	if (s->fence)
 		r = q->device->fn.vkGetFenceStatus(q->device->handle, s->fence);
 	else if (r == VK_SUCCESS)
-		r = s->mark <= reached ? VK_SUCCESS : VK_NOT_READY;
+		r = s->seen ? VK_SUCCESS : VK_NOT_READY;
 	return r == VK_SUCCESS ? DONE_TIMED : r < 0 ? DONE_FAILED : DONE_UNTIMED;
 }
 
@@ -150,26 +188,60 @@ static void take_first(struct vk_queue *q, struct vk_submit *s)
 	__atomic_store_n(&q->done, s->mark, __ATOMIC_RELEASE);
 }
 
-static void drain_queue(struct vk_queue *q, u64 now)
+static void tell_done(struct vk_queue *q, VkResult r, u64 now)
 {
-	struct vk_device *d = q->device;
-	VkResult r = VK_SUCCESS;
 	struct vk_submit *s;
-	u64 reached = 0;
 
-	if (!__atomic_load_n(&q->pending, __ATOMIC_ACQUIRE) || __atomic_exchange_n(&q->draining, 1, __ATOMIC_ACQUIRE))
-		return;
-	if (q->semaphore)
-		r = d->fn.vkGetSemaphoreCounterValue(d->handle, q->semaphore, &reached);
 	while ((s = __atomic_load_n(&q->pending, __ATOMIC_ACQUIRE))) {
-		u32 state = state_of(q, s, reached, r);
+		u32 state = state_of(q, s, r);
 
 		if (state == DONE_UNTIMED)
 			break;
 		take_first(q, s);
-		vk_submit_over(q, s, state, now);
+		vk_submit_over(q, s, state, s->seen ? s->seen : now);
 	}
-	__atomic_store_n(&q->draining, 0, __ATOMIC_RELEASE);
+}
+
+static bool is_first_seen(struct vk_queue *q)
+{
+	bool seen;
+
+	spin_lock(&q->lock);
+	seen = q->pending && q->pending->seen;
+	spin_unlock(&q->lock);
+	return seen;
+}
+
+static void drain_queue(struct vk_queue *q, u64 now)
+{
+	struct vk_device *d = q->device;
+	VkResult r = VK_SUCCESS;
+	u64 reached = 0;
+	bool ask;
+
+	if (!__atomic_load_n(&q->pending, __ATOMIC_ACQUIRE))
+		return;
+	if (q->semaphore)
+		r = d->fn.vkGetSemaphoreCounterValue(d->handle, q->semaphore, &reached);
+	if (reached > __atomic_load_n(&q->done, __ATOMIC_ACQUIRE))
+		mark_seen(q, reached, now);
+	ask = !q->semaphore || r < 0;
+	while ((ask || is_first_seen(q)) && !__atomic_exchange_n(&q->draining, 1, __ATOMIC_ACQUIRE)) {
+		tell_done(q, r, now);
+		__atomic_store_n(&q->draining, 0, __ATOMIC_RELEASE);
+		ask = false;                    /* again if another marked something and found us at it */
+	}
+}
+
+/* The device is lost: what is pending will never be heard of. */
+void vk_drain_failed(struct vk_queue *q)
+{
+	while (q->pending) {
+		struct vk_submit *s = q->pending;
+
+		take_first(q, s);
+		vk_submit_over(q, s, DONE_FAILED, ticks());
+	}
 }
 
 void vk_drain(struct vk_device *d, u64 now)

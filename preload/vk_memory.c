@@ -20,8 +20,8 @@ struct memory {
 struct resource {
 	u64 id;                         /* once it is bound; 0: not, or its memory is gone */
 	u64 bytes;                      /* buffers: as asked for */
-	u32 kind, usage, format;
-	u32 width, height, depth, layers;
+	u32 kind, usage;
+	struct vk_image image;
 	const char *name;
 	struct memory *memory;
 	struct resource *next, *before;
@@ -85,7 +85,7 @@ VkResult w_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info, c
 
 	a.used = 0;
 	args_number(&a, "bytes", info->allocationSize);
-	if (r == VK_SUCCESS && d && vk_wanted())
+	if (r == VK_SUCCESS && vk_ours(d) && vk_wanted())
 		memory_known(d, *memory, info, CALLER());
 	vk_call_note(begin, CALL_MEMORY, "vkAllocateMemory", r, &a, CALLER());
 	api_leave();
@@ -127,7 +127,7 @@ static void unbind(struct resource *b)
 void w_vkFreeMemory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks *allocator)
 {
 	struct vk_device *d = vk_device_of(device);
-	struct memory *m = d ? handles_remove(&memories, vk_key(d, (u64)memory)) : NULL;
+	struct memory *m = vk_ours(d) ? handles_remove(&memories, vk_key(d, (u64)memory)) : NULL;
 	u64 begin = api_enter();
 
 	if (m) {
@@ -169,13 +169,13 @@ static void args_of(const struct resource *b, struct args *a)
 	args_text(a, "usage", text);
 	if (b->kind == BUFFER)
 		return;
-	args_number(a, "width", b->width);
-	args_number(a, "height", b->height);
-	if (b->depth > 1)
-		args_number(a, "depth", b->depth);
-	if (b->layers > 1)
-		args_number(a, "layers", b->layers);
-	args_number(a, "format", b->format);
+	args_number(a, "width", b->image.width);
+	args_number(a, "height", b->image.height);
+	if (b->image.depth > 1)
+		args_number(a, "depth", b->image.depth);
+	if (b->image.layers > 1)
+		args_number(a, "layers", b->image.layers);
+	args_number(a, "format", b->image.format);
 }
 
 static void bound(struct vk_device *d, struct resource *b, VkDeviceMemory memory, u64 offset, u64 length, struct caller at)
@@ -206,22 +206,22 @@ static void bound(struct vk_device *d, struct resource *b, VkDeviceMemory memory
 }
 
 static struct resource *buffer_of(struct vk_device *d, VkBuffer buffer) { return d ? handles_find(&buffers, vk_key(d, (u64)buffer)) : NULL; }
-static struct resource *image_of(struct vk_device *d, VkImage image) { return d ? handles_find(&images, vk_key(d, (u64)image)) : NULL; }
+static struct resource *resource_of(struct vk_device *d, VkImage image) { return d ? handles_find(&images, vk_key(d, (u64)image)) : NULL; }
 
 static void buffer_bound(struct vk_device *d, VkBuffer buffer, VkDeviceMemory memory, u64 offset, struct caller at)
 {
 	struct resource *b = buffer_of(d, buffer);
 
-	if (b && vk_wanted())
+	if (b && vk_ours(d) && vk_wanted())
 		bound(d, b, memory, offset, b->bytes, at);
 }
 
 static void image_bound(struct vk_device *d, VkImage image, VkDeviceMemory memory, u64 offset, struct caller at)
 {
-	struct resource *b = image_of(d, image);
+	struct resource *b = resource_of(d, image);
 	VkMemoryRequirements need;
 
-	if (!b || !vk_wanted() || !memory)
+	if (!b || !memory || !vk_ours(d) || !vk_wanted())
 		return;
 	d->fn.vkGetImageMemoryRequirements(d->handle, image, &need);
 	bound(d, b, memory, offset, need.size, at);
@@ -275,7 +275,7 @@ VkResult w_vkCreateBuffer(VkDevice device, const VkBufferCreateInfo *info, const
 {
 	struct vk_device *d = vk_device_of(device);
 	VkResult r = VK_CALL(d, vkCreateBuffer)(device, info, allocator, buffer);
-	struct resource *b = r == VK_SUCCESS && d ? pool_get(&resource_pool) : NULL;
+	struct resource *b = r == VK_SUCCESS && vk_ours(d) ? pool_get(&resource_pool) : NULL;
 
 	if (b) {
 		b->kind = BUFFER;
@@ -290,11 +290,13 @@ VkResult w_vkCreateImage(VkDevice device, const VkImageCreateInfo *info, const V
 {
 	struct vk_device *d = vk_device_of(device);
 	VkResult r = VK_CALL(d, vkCreateImage)(device, info, allocator, image);
-	struct resource *b = r == VK_SUCCESS && d ? pool_get(&resource_pool) : NULL;
+	struct resource *b = r == VK_SUCCESS && vk_ours(d) ? pool_get(&resource_pool) : NULL;
 
 	if (b) {
-		*b = (struct resource){ .kind = IMAGE, .usage = info->usage, .format = info->format, .width = info->extent.width,
-					.height = info->extent.height, .depth = info->extent.depth, .layers = info->arrayLayers };
+		b->kind = IMAGE;
+		b->usage = info->usage;
+		b->image = (struct vk_image){ info->format, info->extent.width, info->extent.height, info->extent.depth, info->arrayLayers,
+					      info->mipLevels, info->samples };
 		handles_put(&images, vk_key(d, (u64)*image), b);
 	}
 	return r;
@@ -312,7 +314,7 @@ void w_vkDestroyBuffer(VkDevice device, VkBuffer buffer, const VkAllocationCallb
 {
 	struct vk_device *d = vk_device_of(device);
 
-	if (d)
+	if (vk_ours(d))
 		resource_gone(handles_remove(&buffers, vk_key(d, (u64)buffer)));
 	VK_CALL(d, vkDestroyBuffer)(device, buffer, allocator);
 }
@@ -321,7 +323,7 @@ void w_vkDestroyImage(VkDevice device, VkImage image, const VkAllocationCallback
 {
 	struct vk_device *d = vk_device_of(device);
 
-	if (d)
+	if (vk_ours(d))
 		resource_gone(handles_remove(&images, vk_key(d, (u64)image)));
 	VK_CALL(d, vkDestroyImage)(device, image, allocator);
 }
@@ -333,13 +335,20 @@ u64 vk_buffer_bytes(struct vk_device *d, VkBuffer buffer)
 	return b ? b->bytes : 0;
 }
 
+const struct vk_image *vk_image_of(struct vk_device *d, VkImage image)
+{
+	const struct resource *b = resource_of(d, image);
+
+	return b ? &b->image : NULL;
+}
+
 /* ---- names ---------------------------------------------------------------------------------------------------- */
 
 u64 vk_memory_id(struct vk_device *d, VkObjectType type, u64 handle, const char *name)
 {
 	const struct memory *m = type == VK_OBJECT_TYPE_DEVICE_MEMORY ? handles_find(&memories, vk_key(d, handle)) : NULL;
 	struct resource *b = type == VK_OBJECT_TYPE_BUFFER ? buffer_of(d, (VkBuffer)handle) :
-			     type == VK_OBJECT_TYPE_IMAGE ? image_of(d, (VkImage)handle) : NULL;
+			     type == VK_OBJECT_TYPE_IMAGE ? resource_of(d, (VkImage)handle) : NULL;
 
 	if (b)
 		b->name = vk_text(name);        /* for when it is bound */

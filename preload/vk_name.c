@@ -36,13 +36,13 @@ const char *vk_text(const char *text)
 	spin_lock(&text_lock);
 	if (text_room <= n) {
 		next_text = sys_memory(TEXT_BYTES);
-		text_room = next_text ? TEXT_BYTES : 0;
+		__atomic_store_n(&text_room, next_text ? TEXT_BYTES : 0, __ATOMIC_RELEASE);
 	}
 	kept = text_room > n ? next_text : NULL;
 	if (kept) {
 		memcpy(kept, text, n);
+		__atomic_store_n(&text_room, text_room - (u32)n - 1, __ATOMIC_RELEASE);
 		next_text += n + 1;
-		text_room -= (u32)n + 1;
 	}
 	spin_unlock(&text_lock);
 	if (kept)
@@ -73,7 +73,7 @@ VkResult w_vkSetDebugUtilsObjectNameEXT(VkDevice device, const VkDebugUtilsObjec
 {
 	struct vk_device *d = vk_device_of(device);
 
-	if (d && vk_wanted())
+	if (vk_ours(d) && vk_wanted())
 		vk_object_named(d, info->objectType, info->objectHandle, info->pObjectName ? info->pObjectName : "");
 	return VK_CALL(d, vkSetDebugUtilsObjectNameEXT)(device, info);
 }
@@ -101,7 +101,7 @@ VkResult w_vkDebugMarkerSetObjectNameEXT(VkDevice device, const VkDebugMarkerObj
 {
 	struct vk_device *d = vk_device_of(device);
 
-	if (d && vk_wanted())
+	if (vk_ours(d) && vk_wanted())
 		vk_object_named(d, type_of_marker(info->objectType), info->object, info->pObjectName ? info->pObjectName : "");
 	return VK_CALL(d, vkDebugMarkerSetObjectNameEXT)(device, info);
 }
@@ -112,7 +112,7 @@ void w_vkQueueBeginDebugUtilsLabelEXT(VkQueue queue, const VkDebugUtilsLabelEXT 
 {
 	struct vk_queue *q = vk_queue_of(queue);
 
-	if (q && q->labels++ < VK_LABELS)
+	if (q && vk_ours(q->device) && q->labels++ < VK_LABELS)
 		q->label[q->labels - 1] = label->pLabelName ? vk_text(label->pLabelName) : NULL;
 	VK_CALL(DEVICE(q), vkQueueBeginDebugUtilsLabelEXT)(queue, label);
 }

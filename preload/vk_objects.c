@@ -203,13 +203,11 @@ static void look_at_families(struct vk_device *d)
 		d->family[i] = (struct vk_family){ list[i].queueFlags, list[i].timestampValidBits };
 }
 
-static int device_pid;                  /* whose devices these are: a child that was forked must not touch them */
-
 /* Not from a handler that a signal brought in the middle of a call: the driver's locks may be held. */
 static void at_exit(int status, void *unused)
 {
 	(void)status, (void)unused;
-	if (!tls.api_depth && device_pid == sys_getpid())
+	if (!tls.api_depth)
 		vk_drain_all(true);
 }
 
@@ -219,7 +217,6 @@ static void drain_at_exit(void)
 	static u32 done;
 	u64 guard = tls.guard;
 
-	device_pid = sys_getpid();
 	if (__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
 		return;
 	tls.guard = FRAME();                    /* what libc allocates for it is not the program's */
@@ -244,6 +241,7 @@ void vk_device_known(struct vk_device *set)
 	find_functions(d);
 	look_at_families(d);
 	tell_device(d, &p);
+	d->born = process_born();
 	d->salt = (device_number() * 0x9e3779b97f4a7c15ull) << 1;
 	d->calibrated = d->calibrated && d->fn.vkGetCalibratedTimestampsEXT;
 	d->timeline = d->timeline && d->fn.vkGetSemaphoreCounterValue;
@@ -258,17 +256,18 @@ void vk_device_known(struct vk_device *set)
 /* What the program left undone is done by now, or it may not destroy the device. */
 static void release(struct vk_device *d)
 {
-	bool pending = false;
+	bool pending = false, lost;
 
 	vk_drain(d, ticks());
 	for (const struct vk_queue *q = d->queues; q; q = q->next)
 		pending |= q->pending != NULL;
-	if (pending)
-		d->fn.vkDeviceWaitIdle(d->handle);
+	lost = pending && d->fn.vkDeviceWaitIdle(d->handle) < 0;
 	vk_drain(d, ticks());
 	vk_clock_read(d, true);
 	for (struct vk_queue *q = d->queues, *next; q; q = next) {
 		next = q->next;
+		if (lost)
+			vk_drain_failed(q);
 		vk_ring_release(q);
 		handles_remove(&queues, (u64)q->handle);
 		pool_put(&queue_pool, q);
@@ -283,10 +282,10 @@ void w_vkDestroyDevice(VkDevice device, const VkAllocationCallbacks *allocator)
 	PFN_vkDestroyDevice destroy = VK_CALL(d, vkDestroyDevice);
 	u64 begin = api_enter();
 
-	if (d) {
-		if (device_pid == sys_getpid())
-			release(d);
+	if (d)
 		handles_remove(&devices, (u64)device);
+	if (vk_ours(d)) {
+		release(d);
 		pool_put(&device_pool, d);
 	}
 	destroy(device, allocator);
@@ -319,9 +318,10 @@ static void queue_known(struct vk_device *d, VkQueue handle, u32 family, u32 ind
 {
 	struct vk_queue *q;
 
-	if (!handle || family >= d->families || handles_find(&queues, (u64)handle))
+	if (!handle || family >= d->families || !vk_ours(d))
 		return;
-	q = pool_get(&queue_pool);
+	q = handles_find(&queues, (u64)handle);
+	q = q && q->device == d ? NULL : pool_get(&queue_pool);
 	if (!q)
 		return;
 	q->handle = handle;
@@ -365,7 +365,7 @@ static void drain_one(u64 key, void *value, void *last)
 	struct dl_find_object object;
 
 	(void)key;
-	if (_dl_find_object((void *)d->fn.vkGetFenceStatus, &object))   /* its driver was unloaded under it */
+	if (!vk_ours(d) || _dl_find_object((void *)d->fn.vkGetFenceStatus, &object))   /* or its driver was unloaded under it */
 		return;
 	vk_drain(d, ticks());
 	if (last)

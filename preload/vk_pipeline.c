@@ -21,7 +21,7 @@ VkResult w_vkCreateShaderModule(VkDevice device, const VkShaderModuleCreateInfo 
 	struct vk_device *d = vk_device_of(device);
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkCreateShaderModule)(device, info, allocator, module);
-	struct module *m = r == VK_SUCCESS && d && vk_wanted() ? pool_get(&module_pool) : NULL;
+	struct module *m = r == VK_SUCCESS && vk_ours(d) && vk_wanted() ? pool_get(&module_pool) : NULL;
 
 	if (m) {
 		spirv_read(&m->code, info->pCode, info->codeSize);
@@ -35,7 +35,7 @@ VkResult w_vkCreateShaderModule(VkDevice device, const VkShaderModuleCreateInfo 
 void w_vkDestroyShaderModule(VkDevice device, VkShaderModule module, const VkAllocationCallbacks *allocator)
 {
 	struct vk_device *d = vk_device_of(device);
-	struct module *m = d ? handles_remove(&modules, vk_key(d, (u64)module)) : NULL;
+	struct module *m = vk_ours(d) ? handles_remove(&modules, vk_key(d, (u64)module)) : NULL;
 
 	if (m) {
 		spirv_release(&m->code);
@@ -118,7 +118,7 @@ VkResult w_vkCreateComputePipelines(VkDevice device, VkPipelineCache cache, uint
 	struct args a;
 
 	a.used = 0;
-	for (u32 i = 0; d && vk_wanted() && i < count; i++)
+	for (u32 i = 0; vk_ours(d) && vk_wanted() && i < count; i++)
 		if (list[i])                    /* the others of the list may have failed */
 			pipeline_known(d, list[i], &infos[i].stage);
 	args_text(&a, "entry_point", count ? infos[0].stage.pName : "");
@@ -146,7 +146,7 @@ VkResult w_vkCreateGraphicsPipelines(VkDevice device, VkPipelineCache cache, uin
 void w_vkDestroyPipeline(VkDevice device, VkPipeline pipeline, const VkAllocationCallbacks *allocator)
 {
 	struct vk_device *d = vk_device_of(device);
-	struct vk_pipeline *p = d ? handles_remove(&pipelines, vk_key(d, (u64)pipeline)) : NULL;
+	struct vk_pipeline *p = vk_ours(d) ? handles_remove(&pipelines, vk_key(d, (u64)pipeline)) : NULL;
 
 	if (p)
 		pool_put(&pipeline_pool, p);

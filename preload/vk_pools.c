@@ -18,7 +18,7 @@ VkResult w_vkCreateCommandPool(VkDevice device, const VkCommandPoolCreateInfo *i
 {
 	struct vk_device *d = vk_device_of(device);
 	VkResult r = VK_CALL(d, vkCreateCommandPool)(device, info, allocator, pool);
-	struct vk_pool *p = r == VK_SUCCESS && d ? pool_get(&pool_pool) : NULL;
+	struct vk_pool *p = r == VK_SUCCESS && vk_ours(d) ? pool_get(&pool_pool) : NULL;
 
 	if (!p)
 		return r;
@@ -76,7 +76,7 @@ void vk_pools_release(struct vk_device *d)
 
 static struct vk_pool *pool_of(struct vk_device *d, VkCommandPool handle)
 {
-	return d ? handles_find(&pools, vk_key(d, (u64)handle)) : NULL;
+	return vk_ours(d) ? handles_find(&pools, vk_key(d, (u64)handle)) : NULL;
 }
 
 void w_vkDestroyCommandPool(VkDevice device, VkCommandPool pool, const VkAllocationCallbacks *allocator)
@@ -134,7 +134,7 @@ void w_vkFreeCommandBuffers(VkDevice device, VkCommandPool pool, uint32_t count,
 	for (u32 i = 0; i < count; i++) {
 		struct vk_command_buffer *c = vk_command_buffer_of(list[i]);
 
-		if (c)
+		if (c && vk_ours(d))
 			buffer_gone(c);
 	}
 	VK_CALL(d, vkFreeCommandBuffers)(device, pool, count, list);
@@ -145,7 +145,7 @@ VkResult w_vkBeginCommandBuffer(VkCommandBuffer b, const VkCommandBufferBeginInf
 	struct vk_command_buffer *c = vk_command_buffer_of(b);
 	VkResult r = VK_CALL(DEVICE(c), vkBeginCommandBuffer)(b, info);
 
-	if (c && r == VK_SUCCESS)
+	if (c && r == VK_SUCCESS && vk_ours(c->device))
 		vk_recording_begin(c);
 	return r;
 }
@@ -154,7 +154,7 @@ VkResult w_vkResetCommandBuffer(VkCommandBuffer b, VkCommandBufferResetFlags fla
 {
 	struct vk_command_buffer *c = vk_command_buffer_of(b);
 
-	if (c)
+	if (c && vk_ours(c->device))
 		vk_recording_end(c);
 	return VK_CALL(DEVICE(c), vkResetCommandBuffer)(b, flags);
 }

@@ -152,6 +152,15 @@ static bool prepare_slots(struct plan *p, const u64 *at)
 	return true;
 }
 
+/* What loses its times is seen from outside at least. */
+static void add_whole(struct plan *p)
+{
+	for (const struct vk_part *part = p->submit->parts; part; part = part->next)
+		if (!part->recording)
+			return;
+	p->works += p->submit->parts && vk_submit_part(p->submit, NULL);
+}
+
 void vk_plan_prepare(struct plan *p)
 {
 	u64 *at = p->words && p->marked ? vk_ring_take(p->queue, p->words) : NULL;
@@ -160,6 +169,8 @@ void vk_plan_prepare(struct plan *p)
 		p->submit->arena = p->queue->arenas;
 		p->submit->arena_end = p->queue->arenas->head;
 	}
-	if (!at || !prepare_slots(p, at))
-		vk_plan_untime(p);
+	if (at && prepare_slots(p, at))
+		return;
+	vk_plan_untime(p);
+	add_whole(p);
 }

@@ -78,7 +78,7 @@ struct stamp { VkQueryPool pool; u32 query; };          /* pool NULL: not timed 
 
 static struct stamp op_begin(struct vk_command_buffer *c, const struct vk_op *what, struct caller at)
 {
-	struct vk_recording *r = c ? c->recording : NULL;
+	struct vk_recording *r = c && vk_ours(c->device) ? c->recording : NULL;
 	struct vk_op *op = r ? new_op(r) : NULL;
 	struct stamp s = { 0 };
 
@@ -130,21 +130,13 @@ void w_vkCmdDispatchIndirect(VkCommandBuffer b, VkBuffer from, VkDeviceSize offs
 void w_vkCmdDispatchBase(VkCommandBuffer b, uint32_t bx, uint32_t by, uint32_t bz, uint32_t x, uint32_t y, uint32_t z)
 	OP(vkCmdDispatchBase, b, dispatch(c, x, y, z, false), bx, by, bz, x, y, z)
 
-static u64 bytes_of_copies(u32 count, const VkBufferCopy *r)
+/* The sizes of regions, of whichever type. */
+static u64 sum_of(u32 count, const void *first, size_t stride)
 {
 	u64 sum = 0;
 
 	for (u32 i = 0; i < count; i++)
-		sum += r[i].size;
-	return sum;
-}
-
-static u64 bytes_of_copies2(const VkCopyBufferInfo2 *info)
-{
-	u64 sum = 0;
-
-	for (u32 i = 0; i < info->regionCount; i++)
-		sum += info->pRegions[i].size;
+		sum += *(const VkDeviceSize *)((const char *)first + i * stride);
 	return sum;
 }
 
@@ -155,14 +147,14 @@ static u64 bytes_of_fill(const struct vk_command_buffer *c, VkBuffer buffer, u64
 	if (size != VK_WHOLE_SIZE)
 		return size;
 	whole = c ? vk_buffer_bytes(c->device, buffer) : 0;
-	return whole > offset ? (whole - offset) & ~3ull : 0;
+	return whole > offset ? (whole - offset) & ~3ull : WORK_BYTES_UNKNOWN;
 }
 
 void w_vkCmdCopyBuffer(VkCommandBuffer b, VkBuffer from, VkBuffer to, uint32_t n, const VkBufferCopy *r)
-	OP(vkCmdCopyBuffer, b, MOVE(vkCmdCopyBuffer, WORK_COPY, bytes_of_copies(n, r)), from, to, n, r)
+	OP(vkCmdCopyBuffer, b, MOVE(vkCmdCopyBuffer, WORK_COPY, sum_of(n, &r->size, sizeof *r)), from, to, n, r)
 
 void w_vkCmdCopyBuffer2(VkCommandBuffer b, const VkCopyBufferInfo2 *i)
-	OP(vkCmdCopyBuffer2, b, MOVE(vkCmdCopyBuffer, WORK_COPY, bytes_of_copies2(i)), i)
+	OP(vkCmdCopyBuffer2, b, MOVE(vkCmdCopyBuffer, WORK_COPY, sum_of(i->regionCount, &i->pRegions->size, sizeof *i->pRegions)), i)
 
 void w_vkCmdFillBuffer(VkCommandBuffer b, VkBuffer to, VkDeviceSize offset, VkDeviceSize size, uint32_t data)
 	OP(vkCmdFillBuffer, b, MOVE(vkCmdFillBuffer, WORK_FILL, bytes_of_fill(c, to, offset, size)), to, offset, size, data)
@@ -170,42 +162,50 @@ void w_vkCmdFillBuffer(VkCommandBuffer b, VkBuffer to, VkDeviceSize offset, VkDe
 void w_vkCmdUpdateBuffer(VkCommandBuffer b, VkBuffer to, VkDeviceSize offset, VkDeviceSize size, const void *data)
 	OP(vkCmdUpdateBuffer, b, MOVE(vkCmdUpdateBuffer, WORK_WRITE, size), to, offset, size, data)
 
+/* The bytes of n regions r, going by the image given; the newer commands have all that in a structure i. */
+#define REGIONS(image, n, r, layers_, extent_, ...)                                                                     \
+	vk_bytes_of_regions(DEVICE(c), image, (struct vk_regions){                                                      \
+		.count = n, .first = r, .stride = sizeof *(r), .layers = offsetof(__typeof__(*(r)), layers_),           \
+		.extent = offsetof(__typeof__(*(r)), extent_), __VA_ARGS__ })
+#define REGIONS2(image, ...) REGIONS(i->image, i->regionCount, i->pRegions, __VA_ARGS__)
+#define BUFFER_REGIONS(image, n, r) REGIONS(image, n, r, imageSubresource, imageExtent, .in_buffer = true)
+
 void w_vkCmdCopyImage(VkCommandBuffer b, VkImage from, VkImageLayout l, VkImage to, VkImageLayout m, uint32_t n, const VkImageCopy *r)
-	OP(vkCmdCopyImage, b, MOVE(vkCmdCopyImage, WORK_COPY, 0), from, l, to, m, n, r)
+	OP(vkCmdCopyImage, b, MOVE(vkCmdCopyImage, WORK_COPY, REGIONS(from, n, r, srcSubresource, extent)), from, l, to, m, n, r)
+
+void w_vkCmdCopyImage2(VkCommandBuffer b, const VkCopyImageInfo2 *i)
+	OP(vkCmdCopyImage2, b, MOVE(vkCmdCopyImage, WORK_COPY, REGIONS2(srcImage, srcSubresource, extent)), i)
 
 void w_vkCmdBlitImage(VkCommandBuffer b, VkImage from, VkImageLayout l, VkImage to, VkImageLayout m, uint32_t n, const VkImageBlit *r, VkFilter f)
-	OP(vkCmdBlitImage, b, MOVE(vkCmdBlitImage, WORK_COPY, 0), from, l, to, m, n, r, f)
+	OP(vkCmdBlitImage, b, MOVE(vkCmdBlitImage, WORK_COPY, REGIONS(to, n, r, dstSubresource, dstOffsets, .corners = true)), from, l, to, m, n, r, f)
+
+void w_vkCmdBlitImage2(VkCommandBuffer b, const VkBlitImageInfo2 *i)
+	OP(vkCmdBlitImage2, b, MOVE(vkCmdBlitImage, WORK_COPY, REGIONS2(dstImage, dstSubresource, dstOffsets, .corners = true)), i)
 
 void w_vkCmdResolveImage(VkCommandBuffer b, VkImage from, VkImageLayout l, VkImage to, VkImageLayout m, uint32_t n, const VkImageResolve *r)
-	OP(vkCmdResolveImage, b, MOVE(vkCmdResolveImage, WORK_COPY, 0), from, l, to, m, n, r)
+	OP(vkCmdResolveImage, b, MOVE(vkCmdResolveImage, WORK_COPY, REGIONS(to, n, r, dstSubresource, extent)), from, l, to, m, n, r)
+
+void w_vkCmdResolveImage2(VkCommandBuffer b, const VkResolveImageInfo2 *i)
+	OP(vkCmdResolveImage2, b, MOVE(vkCmdResolveImage, WORK_COPY, REGIONS2(dstImage, dstSubresource, extent)), i)
 
 void w_vkCmdCopyBufferToImage(VkCommandBuffer b, VkBuffer from, VkImage to, VkImageLayout l, uint32_t n, const VkBufferImageCopy *r)
-	OP(vkCmdCopyBufferToImage, b, MOVE(vkCmdCopyBufferToImage, WORK_COPY, 0), from, to, l, n, r)
+	OP(vkCmdCopyBufferToImage, b, MOVE(vkCmdCopyBufferToImage, WORK_COPY, BUFFER_REGIONS(to, n, r)), from, to, l, n, r)
+
+void w_vkCmdCopyBufferToImage2(VkCommandBuffer b, const VkCopyBufferToImageInfo2 *i)
+	OP(vkCmdCopyBufferToImage2, b, MOVE(vkCmdCopyBufferToImage, WORK_COPY, BUFFER_REGIONS(i->dstImage, i->regionCount, i->pRegions)), i)
 
 void w_vkCmdCopyImageToBuffer(VkCommandBuffer b, VkImage from, VkImageLayout l, VkBuffer to, uint32_t n, const VkBufferImageCopy *r)
-	OP(vkCmdCopyImageToBuffer, b, MOVE(vkCmdCopyImageToBuffer, WORK_COPY, 0), from, l, to, n, r)
+	OP(vkCmdCopyImageToBuffer, b, MOVE(vkCmdCopyImageToBuffer, WORK_COPY, BUFFER_REGIONS(from, n, r)), from, l, to, n, r)
+
+void w_vkCmdCopyImageToBuffer2(VkCommandBuffer b, const VkCopyImageToBufferInfo2 *i)
+	OP(vkCmdCopyImageToBuffer2, b, MOVE(vkCmdCopyImageToBuffer, WORK_COPY, BUFFER_REGIONS(i->srcImage, i->regionCount, i->pRegions)), i)
 
 void w_vkCmdClearColorImage(VkCommandBuffer b, VkImage to, VkImageLayout l, const VkClearColorValue *v, uint32_t n, const VkImageSubresourceRange *r)
-	OP(vkCmdClearColorImage, b, MOVE(vkCmdClearColorImage, WORK_FILL, 0), to, l, v, n, r)
+	OP(vkCmdClearColorImage, b, MOVE(vkCmdClearColorImage, WORK_FILL, vk_bytes_of_ranges(DEVICE(c), to, n, r)), to, l, v, n, r)
 
 void w_vkCmdClearDepthStencilImage(VkCommandBuffer b, VkImage to, VkImageLayout l, const VkClearDepthStencilValue *v, uint32_t n,
 				   const VkImageSubresourceRange *r)
-	OP(vkCmdClearDepthStencilImage, b, MOVE(vkCmdClearDepthStencilImage, WORK_FILL, 0), to, l, v, n, r)
-
-void w_vkCmdCopyImage2(VkCommandBuffer b, const VkCopyImageInfo2 *i)
-	OP(vkCmdCopyImage2, b, MOVE(vkCmdCopyImage, WORK_COPY, 0), i)
-
-void w_vkCmdBlitImage2(VkCommandBuffer b, const VkBlitImageInfo2 *i)
-	OP(vkCmdBlitImage2, b, MOVE(vkCmdBlitImage, WORK_COPY, 0), i)
-
-void w_vkCmdResolveImage2(VkCommandBuffer b, const VkResolveImageInfo2 *i)
-	OP(vkCmdResolveImage2, b, MOVE(vkCmdResolveImage, WORK_COPY, 0), i)
-
-void w_vkCmdCopyBufferToImage2(VkCommandBuffer b, const VkCopyBufferToImageInfo2 *i)
-	OP(vkCmdCopyBufferToImage2, b, MOVE(vkCmdCopyBufferToImage, WORK_COPY, 0), i)
-
-void w_vkCmdCopyImageToBuffer2(VkCommandBuffer b, const VkCopyImageToBufferInfo2 *i)
-	OP(vkCmdCopyImageToBuffer2, b, MOVE(vkCmdCopyImageToBuffer, WORK_COPY, 0), i)
+	OP(vkCmdClearDepthStencilImage, b, MOVE(vkCmdClearDepthStencilImage, WORK_FILL, vk_bytes_of_ranges(DEVICE(c), to, n, r)), to, l, v, n, r)
 
 void w_vkCmdBindPipeline(VkCommandBuffer b, VkPipelineBindPoint point, VkPipeline pipeline)
 {
@@ -288,7 +288,7 @@ void w_vkCmdExecuteCommands(VkCommandBuffer b, uint32_t count, const VkCommandBu
 {
 	struct vk_command_buffer *c = vk_command_buffer_of(b);
 	PFN_vkCmdExecuteCommands execute = VK_CALL(DEVICE(c), vkCmdExecuteCommands);
-	bool known = c && c->recording, split = known && any_has_stamps(count, list);
+	bool known = c && c->recording && vk_ours(c->device), split = known && any_has_stamps(count, list);
 
 	if (!split)
 		execute(b, count, list);
@@ -303,7 +303,7 @@ void w_vkCmdExecuteCommands(VkCommandBuffer b, uint32_t count, const VkCommandBu
 
 static void label_begin(struct vk_command_buffer *c, const char *name)
 {
-	if (c && c->labels++ < VK_LABELS)
+	if (c && vk_ours(c->device) && c->labels++ < VK_LABELS)
 		c->label[c->labels - 1] = name ? vk_text(name) : NULL;
 }
 

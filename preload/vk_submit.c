@@ -61,8 +61,9 @@ static void plan_buffer(struct plan *p, struct batch *b, struct vk_command_buffe
 	if (!b->parts)
 		b->parts = part;
 	p->works += r->total;
-	words = words_of(r);
-	if (!words || !p->queue->stamps || b->refused || !p->marked || is_elsewhere(p->queue, r))
+	words = p->queue->stamps && !b->refused && p->marked && !is_elsewhere(p->queue, r) ? words_of(r) : 0;
+	*other |= words < r->total * 2ull;
+	if (!words)
 		return;
 	part->stamps = (const u64 *)(b->words * 8 + 8);
 	b->words += words;
@@ -303,6 +304,7 @@ static VkResult run(struct plan *p, const char *name, const VkSubmitInfo *one, c
 	u64 work = 0;
 	VkResult r;
 
+	p->submit->told = fence;
 	p->marked = vk_ring_start(p->queue);
 	for (u32 i = 0; i < p->batches; i++)
 		plan_batch(p, &p->batch[i]);
@@ -352,7 +354,7 @@ VkResult w_vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo *info
 	u64 begin = api_enter();
 	VkResult r;
 
-	if (!q || !begin || !count || !vk_wanted() || !plan_start(&p, few, count, begin)) {
+	if (!q || !begin || !count || !vk_ours(q->device) || !vk_wanted() || !plan_start(&p, few, count, begin)) {
 		r = VK_CALL(DEVICE(q), vkQueueSubmit)(queue, count, infos, fence);
 		vk_call_note(begin, CALL_SUBMIT, "vkQueueSubmit", r, NULL, CALLER());
 	} else {
@@ -382,7 +384,7 @@ VkResult w_vkQueueSubmit2(VkQueue queue, uint32_t count, const VkSubmitInfo2 *in
 	u64 begin = api_enter();
 	VkResult r;
 
-	if (!q || !begin || !count || !vk_wanted() || !plan_start(&p, few, count, begin)) {
+	if (!q || !begin || !count || !vk_ours(q->device) || !vk_wanted() || !plan_start(&p, few, count, begin)) {
 		r = VK_CALL(DEVICE(q), vkQueueSubmit2)(queue, count, infos, fence);
 		vk_call_note(begin, CALL_SUBMIT, "vkQueueSubmit2", r, NULL, CALLER());
 	} else {

@@ -10,7 +10,7 @@ static void waited(struct vk_device *d, u64 begin, const char *name, VkResult r,
 
 	if (!poll)
 		vk_call_note(begin, CALL_WAIT, name, r, NULL, at);
-	if (d && vk_wanted())
+	if (vk_ours(d) && vk_wanted())
 		vk_drain(d, now);
 	api_leave();
 }
@@ -22,6 +22,8 @@ VkResult w_vkQueueWaitIdle(VkQueue queue)
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkQueueWaitIdle)(queue);
 
+	if (vk_ours(d) && r == VK_SUCCESS)
+		vk_seen_idle(q, ticks());
 	waited(d, begin, "vkQueueWaitIdle", r, false, CALLER());
 	return r;
 }
@@ -32,6 +34,8 @@ VkResult w_vkDeviceWaitIdle(VkDevice device)
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkDeviceWaitIdle)(device);
 
+	for (struct vk_queue *q = vk_ours(d) && r == VK_SUCCESS ? __atomic_load_n(&d->queues, __ATOMIC_ACQUIRE) : NULL; q; q = q->next)
+		vk_seen_idle(q, ticks());
 	waited(d, begin, "vkDeviceWaitIdle", r, false, CALLER());
 	return r;
 }
@@ -41,7 +45,10 @@ VkResult w_vkWaitForFences(VkDevice device, uint32_t count, const VkFence *fence
 	struct vk_device *d = vk_device_of(device);
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkWaitForFences)(device, count, fences, all, timeout);
+	u64 now = ticks();
 
+	for (u32 i = 0; vk_ours(d) && r == VK_SUCCESS && (all || count == 1) && i < count; i++)
+		vk_seen_fence(d, fences[i], now);
 	waited(d, begin, "vkWaitForFences", r, !timeout, CALLER());
 	return r;
 }
@@ -52,6 +59,8 @@ VkResult w_vkGetFenceStatus(VkDevice device, VkFence fence)
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkGetFenceStatus)(device, fence);
 
+	if (vk_ours(d) && r == VK_SUCCESS)
+		vk_seen_fence(d, fence, ticks());
 	waited(d, begin, "vkGetFenceStatus", r, true, CALLER());
 	return r;
 }
@@ -106,7 +115,7 @@ VkResult w_vkQueueBindSparse(VkQueue queue, uint32_t count, const VkBindSparseIn
 	u64 begin = api_enter(), work = 0;
 	VkResult r;
 
-	if (q && begin) {
+	if (vk_ours(d) && begin) {
 		work = work_numbers(1);
 		work_note(&(struct rec_work){ .id = work, .queue = q->number, .kind = WORK_OTHER, .name = name_number("vkQueueBindSparse") }, NULL);
 	}

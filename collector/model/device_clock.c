@@ -41,6 +41,8 @@ bool fit_add(struct device_fit *f, u64 device, u64 low_ns, u64 high_ns)
 		s->low = low;
 	if (high.set && (!s->high.set || high.off < s->high.off))
 		s->high = high;
+	if (low.set && high.set && (!f->tightest || high_ns - low_ns < f->tightest))
+		f->tightest = high_ns - low_ns;
 	f->samples++;
 	return begins;
 }
@@ -154,22 +156,6 @@ static double slope_of(const struct corridor *c, double before)
 	return before < low ? low : before > high ? high : before;
 }
 
-/* Half of the narrowest place: no line can be surer than that. */
-static double narrowest(const struct device_fit *f)
-{
-	double least = -1;
-	u32 n = f->count < FIT_STRETCHES ? f->count : FIT_STRETCHES, i;
-
-	for (i = 0; i < n; i++) {
-		const struct fit_stretch *s = &f->stretch[i];
-		double w = (double)s->high.off - (double)s->low.off;
-
-		if (s->low.set && s->high.set && w >= 0 && (least < 0 || w < least))
-			least = w;
-	}
-	return least < 0 ? 0 : least / 2;
-}
-
 static i64 whole(double v)
 {
 	return v >= 9e18 ? (i64)9e18 : v <= -9e18 ? (i64)-9e18 : (i64)(v < 0 ? v - 0.5 : v + 0.5);
@@ -194,7 +180,7 @@ static bool is_known(const struct corridor *c, i64 off)
 
 static void two_sided(struct device_fit *f, const struct corridor *c)
 {
-	double slope = slope_of(c, f->slope), bottom, w = width(c, slope, &bottom), off = fabs(w) / 2, least = narrowest(f);
+	double slope = slope_of(c, f->slope), bottom, w = width(c, slope, &bottom), off = fabs(w) / 2, least = (double)f->tightest / 2;
 
 	f->slope = slope;
 	f->off = (i64)((u64)c->off + (u64)whole(bottom + w / 2));

@@ -35,6 +35,7 @@ struct device_fit {
 	struct fit_stretch *stretch;    /* FIT_STRETCHES, once there is a bound */
 	u32 count;                      /* stretches ever begun */
 	u64 samples;
+	u64 tightest;                   /* distance of two bounds of one moment: no line can be surer than half of that */
 	i64 known[FIT_KNOWN];           /* host - clock, of clocks that it may turn out to be; in order of enum clock_match */
 	u32 knowns;
 

@@ -32,9 +32,11 @@ enum { CALLS_FULL = 200000 };
 struct work_sum {
 	const char *name;
 	u64 calls;                      /* that ended, well or not */
-	u64 unfinished, timed, bytes;
+	u64 failed, unfinished, timed, bytes;
+	u64 unsized;                    /* whose bytes nobody knows: not in `bytes` */
 	u64 observed;                   /* of the timed: by the host, from when it was handed over to when that was waited for */
 	u64 total_ns, min_ns, max_ns;
+	u64 tiles, tile_sum_ns;         /* see struct work */
 	double flops;                   /* floating-point operations, as far as they are known ... */
 	u64 flops_ns;                   /* ... and how long these took */
 };
@@ -112,6 +114,14 @@ struct call {
 	struct arg_text args;
 };
 
+/* A thread's share of a piece of work. */
+struct work_run {
+	const char *name;
+	u64 work;
+	u64 begin, end;                 /* ticks */
+	u64 tiles, busy_ns;
+};
+
 /* A piece of device work, all over or left unfinished. */
 struct work {
 	u64 id;
@@ -120,7 +130,9 @@ struct work {
 	u32 done;                       /* DONE_* */
 	const char *name;
 	u32 node;                       /* where it was recorded, if that is not where it was submitted */
-	u64 bytes, x, y, z, local;
+	u64 bytes, x, y, z, local;      /* bytes may be WORK_BYTES_UNKNOWN */
+	u64 tiles, tile_sum_ns;         /* parts that threads did, where they tell of it, and the time inside of them */
+	u32 workers;                    /* those threads */
 	double flops;
 	u64 queued, submitted, start, end;      /* the device's stamps, 0: it has none */
 	u64 handed_ns, seen_ns;         /* when it was handed over, when its end was noticed */

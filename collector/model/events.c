@@ -254,6 +254,7 @@ static handler *const of_program[EVENT_TYPES] = {
 	[EVENT_queue] = queue_event,
 	[EVENT_call] = call_event,
 	[EVENT_work] = work_event,
+	[EVENT_run] = run_event,
 	[EVENT_work_done] = work_done_event,
 	[EVENT_device_clock] = device_clock_event,
 	[EVENT_device_alloc] = device_alloc_event,
@@ -297,6 +298,7 @@ void session_early(void *session, const struct event *e)
 	switch (e->type) {
 	case EVENT_session:
 		m->s.head = *EVENT_BODY(e, session);
+		m->s.head.large += !m->s.head.large;            /* a block of no bytes is never drawn */
 		m->s.large = m->s.head.large;
 		free(m->s.command);
 		m->s.command = event_text(e);

@@ -323,6 +323,7 @@ void calls_finish(struct model *m);
 void calls_release(struct model *m);
 
 /* work.c */
+void run_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
 void work_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
 void work_done_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
 void works_called(struct model *m, struct proc *p, const struct call *c);

@@ -12,8 +12,6 @@
  */
 #include "inside.h"
 
-#define LIVE_SIZE_LIMIT (PACKED_SIZE_LIMIT - 1)         /* this value: look into the table of huge blocks */
-
 enum { STRETCH = 16, MANY_BLOCKS = 1 << 15 };
 enum { EARLY_TICKS = 1 << 13 };         /* 3 us: more than any load takes */
 
@@ -74,7 +72,7 @@ static u64 leave_large(struct model *m, struct proc *p, u64 addr, u64 value, u64
 {
 	u64 size = value >> NODE_BITS;
 
-	if (size == LIVE_SIZE_LIMIT)
+	if (size == PLAIN_SIZE_LIMIT)
 		size = take_huge(p, addr);
 	span_close(m, (struct span_key) { addr, p->p.index, 0 }, ticks);
 	return size;
@@ -84,7 +82,7 @@ static u64 size_of_left(struct model *m, struct proc *p, u64 addr, u64 value, u6
 {
 	u64 size = value >> NODE_BITS;
 
-	if (size >= m->s.head.large || size == LIVE_SIZE_LIMIT)
+	if (size >= m->s.head.large || size == PLAIN_SIZE_LIMIT)
 		return leave_large(m, p, addr, value, ticks);
 	return size;
 }
@@ -164,12 +162,12 @@ static void open_block_span(struct model *m, struct proc *p, const struct extra 
 static void take_birth(struct model *m, struct proc *p, struct pen *w, const struct extra *x, u64 ticks, i64 before)
 {
 	u32 row = label_of(m, p, x->stream, x->node);
-	u64 size = x->size < LIVE_SIZE_LIMIT ? x->size : LIVE_SIZE_LIMIT;
+	u64 size = x->size < PLAIN_SIZE_LIMIT ? x->size : PLAIN_SIZE_LIMIT;
 
 	if (x->size >> 62)              /* no machine has this */
 		return;
 	put_block(m, p, w, x->addr, size << NODE_BITS | row, ticks);
-	if (size == LIVE_SIZE_LIMIT)
+	if (size == PLAIN_SIZE_LIMIT)
 		put_huge(p, x->addr, x->size);
 	open_block_span(m, p, x, row, ticks);
 	enter(w, p, (struct step) { (i64)x->size - before, ticks }, x->size, row, WHAT_BLOCK);
@@ -405,7 +403,7 @@ static bool is_event(const struct window *w, const struct rec *r)
 
 u32 resolve(struct model *m, const struct window *w, u32 i, u32 end, struct pen *pen)
 {
-	u64 odd = (m->s.head.large < LIVE_SIZE_LIMIT ? m->s.head.large : LIVE_SIZE_LIMIT) << NODE_BITS;
+	u64 odd = (m->s.head.large < PLAIN_SIZE_LIMIT ? m->s.head.large : PLAIN_SIZE_LIMIT) << NODE_BITS;
 
 	while (i < end) {
 		const struct rec *r = rec_at(w, i);

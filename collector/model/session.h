@@ -151,6 +151,7 @@ struct losses {
 	u64 texts;                      /* names and paths cut */
 	u64 unfinished;                 /* device work that was not over when its process ended */
 	u64 untimed;                    /* device work that has no times */
+	u64 unsized;                    /* ... that moved nobody knows how many bytes */
 	u64 failed;                     /* device work that failed */
 	u64 unknown_ids;                /* numbers of devices, queues, names, work and memory that nobody told of */
 	u64 works;                      /* device work and calls not drawn for lack of room */
@@ -233,6 +234,7 @@ struct listener {
 	void (*thread)(void *to, struct process *p, struct thread *t);          /* appeared or renamed */
 	void (*point)(void *to, struct process *p, enum curve_kind c, u64 ticks, i64 bytes);  /* p NULL: the tree's total */
 	void (*sample)(void *to, struct process *p, u64 ticks, const struct rec_sample *now, double cpu_percent);
+	void (*run)(void *to, struct process *p, struct thread *t, const struct work_run *r);        /* t NULL: nobody knows */
 	void (*call)(void *to, struct process *p, struct thread *t, const struct call *c);      /* t NULL: nobody knows */
 	void (*work)(void *to, struct process *p, const struct work *w);
 	void (*counter)(void *to, struct process *p, const struct counter_point *c);

@@ -110,6 +110,7 @@ u32 stream_node(const struct stream *s, u32 number);
 enum rec_kind { REC_FREE = 1, REC_TEMPORARY = 2, REC_PLAIN = 4 };
 
 #define REC_IMAGE_SHIFT 47
+#define PLAIN_SIZE_LIMIT (PACKED_SIZE_LIMIT - 1)        /* blocks of this size and above come as extras; in the live table it means "huge" */
 #define KEY_INDEX_BITS 20
 #define KEY_TIME_SHIFT (KEY_INDEX_BITS + 1)
 #define KEY_INDEX_MASK ((1u << KEY_INDEX_BITS) - 1)

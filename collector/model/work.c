@@ -55,11 +55,12 @@ static void land_orphans(struct model *m, struct proc *p)
 			land(m, p, w);
 }
 
+/* What the host has seen needs no call to be placed. */
 static void progress(struct model *m, struct proc *p, struct open_work *w)
 {
 	if (!w->described || !w->ended)
 		return;
-	if (!w->called) {
+	if (!w->called && w->w.done != DONE_OBSERVED) {
 		if (++p->devices.orphans > ORPHANS_MAX)
 			land_orphans(m, p);
 		return;
@@ -90,6 +91,23 @@ static void look_for_call(const struct devices *all, struct open_work *w)
 	}
 }
 
+/* Its beginning and its end may both have something to say. */
+static void add_args(struct open_work *w, const struct event *e)
+{
+	struct arg_text *a = &w->w.args;
+	u32 from = a->length ? a->length + 1 : 0;
+	char *both;
+
+	if (!e->text_len)
+		return;
+	both = new_zeroed(1, (size_t)from + e->text_len + 1);
+	if (a->length)
+		memcpy(both, a->at, a->length);
+	memcpy(both + from, e->text, e->text_len);
+	free((char *)a->at);
+	*a = (struct arg_text) { both, from + e->text_len };
+}
+
 void work_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
 {
 	const struct rec_work *r = EVENT_BODY(e, work);
@@ -112,8 +130,7 @@ void work_event(struct model *m, struct proc *p, struct stream *s, const struct 
 	w->w.z = r->z;
 	w->w.local = r->local;
 	w->w.handed_ns = session_ns(&m->s, e->ticks);
-	if (e->text_len)
-		w->w.args = (struct arg_text) { text_copy(e->text, e->text_len), e->text_len };
+	add_args(w, e);
 	look_for_call(&p->devices, w);
 	progress(m, p, w);
 }
@@ -135,9 +152,39 @@ void work_done_event(struct model *m, struct proc *p, struct stream *s, const st
 	w->w.start = r->start;
 	w->w.end = r->end;
 	w->w.seen_ns = session_ns(&m->s, e->ticks);
+	add_args(w, e);
 	if (w->w.done == DONE_TIMED && (!r->start || r->end < r->start || r->end >> 63))
 		w->w.done = DONE_UNTIMED;
 	progress(m, p, w);
+}
+
+/* ---- who worked at it ----------------------------------------------------------------------- */
+
+static u64 between(u64 low, u64 value, u64 high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+void run_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
+{
+	const struct rec_run *r = EVENT_BODY(e, run);
+	struct open_work *w = find(p, r->work);
+	struct work_run run = { .name = name_text(m, p, r->name), .work = r->work, .tiles = r->tiles };
+
+	(void)s;
+	run.begin = between(p->p.born, r->begin, e->ticks);
+	run.end = between(run.begin, r->end, e->ticks);
+	run.busy_ns = session_ns(&m->s, run.begin + between(0, r->busy, run.end - run.begin)) - session_ns(&m->s, run.begin);
+	m->s.losses.unknown_ids += !w;
+	if (w && !w->ended) {
+		w->w.tiles += r->tiles;
+		w->w.tile_sum_ns += run.busy_ns;
+		w->w.workers += !r->again;
+	}
+	if (!run.name)
+		run.name = kind_name[WORK_OTHER];
+	if (m->listener.run)
+		m->listener.run(m->listener.to, &p->p, live_thread(p, (u32)r->tid), &run);
 }
 
 /* ---- which call caused it ------------------------------------------------------------------ */

@@ -117,8 +117,12 @@ static struct work_sum *kernel_of(struct dev *d, const char *name)
 static void add_up(struct work_sum *s, const struct work *w, bool timed, u64 ns)
 {
 	s->calls += w->done != DONE_NEVER;
+	s->failed += w->done == DONE_FAILED;
 	s->unfinished += w->done == DONE_NEVER;
-	s->bytes += w->done != DONE_NEVER ? w->bytes : 0;
+	s->bytes += w->done != DONE_NEVER && w->bytes != WORK_BYTES_UNKNOWN ? w->bytes : 0;
+	s->unsized += w->bytes == WORK_BYTES_UNKNOWN;
+	s->tiles += w->tiles;
+	s->tile_sum_ns += w->tile_sum_ns;
 	if (!timed)
 		return;
 	if (!s->timed++ || ns < s->min_ns)
@@ -174,6 +178,7 @@ void work_sum_up(struct model *m, struct dev *d, const struct work *w)
 		add_busy(&d->d.busy_ns, &d->busy_host, w->start_ns, w->end_ns);
 	d->d.done[w->done]++;
 	m->s.losses.untimed += w->done == DONE_UNTIMED;
+	m->s.losses.unsized += w->bytes == WORK_BYTES_UNKNOWN;
 	m->s.losses.failed += w->done == DONE_FAILED;
 	m->s.losses.unfinished += w->done == DONE_NEVER;
 }

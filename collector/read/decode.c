@@ -9,7 +9,8 @@
 
 static_assert(KIND_alloc == 1 && KIND_free == 2, "decode_plain() counts with them");
 
-static const bool frees_first[EVENT_TYPES] = { [EVENT_unmap] = true, [EVENT_gone] = true };
+/* These do not hold back a free that follows them at the same time; `at` is no more than a time. */
+static const bool frees_first[EVENT_TYPES] = { [EVENT_unmap] = true, [EVENT_gone] = true, [EVENT_at] = true };
 
 /* A free right after an alloc makes that one temporary; other events may lie between, these may not. */
 static const bool between[EVENT_TYPES] = {

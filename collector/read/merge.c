@@ -187,7 +187,7 @@ struct merge *merge_new(struct sink sink)
 	struct merge *m = new_zeroed(1, sizeof(*m));
 
 	m->sink = sink;
-	m->large = UINT64_MAX;
+	merge_large(m, UINT64_MAX);
 	return m;
 }
 

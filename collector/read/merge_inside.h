@@ -63,6 +63,9 @@ void stream_name_node(struct stream *s, u64 pc, u32 parent);
 void streams_free_over(struct merge *m);
 void streams_release(struct merge *m);
 
+/* push.c: blocks of at least this size come as extras. */
+void merge_large(struct merge *m, u64 size);
+
 /* decode.c: one stream, into rec[] and key[] from c->n on, up to c->end or c->limit records in all. */
 void decode_stream(struct cursor *c);
 u64 decode_next_ticks(const struct stream *s);

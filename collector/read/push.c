@@ -79,10 +79,11 @@ static u32 lift(struct piece *p, u64 floor)
 	return moved;
 }
 
-/* Blocks of at least this size come as extras. */
-static void set_large(struct merge *m, u64 size)
+void merge_large(struct merge *m, u64 size)
 {
-	m->large = size < PACKED_SIZE_LIMIT ? size << NODE_BITS : UINT64_MAX;
+	if (!size)              /* the decoder takes what is below for a free or a plain block */
+		size = 1;
+	m->large = (size < PLAIN_SIZE_LIMIT ? size : PLAIN_SIZE_LIMIT) << NODE_BITS;
 }
 
 static void tell_early(struct merge *m, const struct piece *p)
@@ -99,7 +100,7 @@ static void tell_early(struct merge *m, const struct piece *p)
 			continue;
 		e = chunk_event(p->chunk, w, down);
 		if (e.type == EVENT_session)
-			set_large(m, EVENT_BODY(&e, session)->large);
+			merge_large(m, EVENT_BODY(&e, session)->large);
 		m->sink.early(m->sink.to, &e);
 	}
 }

@@ -49,15 +49,14 @@ void raw_put(struct raw *w, const union chunk *c, u64 reached)
 	w->batch[w->used++].head.reserved = reached;
 }
 
-int raw_close(struct raw *w)
+void raw_close(struct raw *w)
 {
 	if (w->fd < 0)
-		return 0;
+		return;
 	flush(w);
 	if (close(w->fd) && !w->error)
 		w->error = -errno;
 	free(w->batch);
 	w->batch = NULL;
 	w->fd = -1;
-	return w->error;
 }

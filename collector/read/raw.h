@@ -15,6 +15,6 @@ struct raw {
 
 int raw_open(struct raw *w, const char *path);          /* path NULL: none. 0 or -errno */
 void raw_put(struct raw *w, const union chunk *c, u64 reached);
-int raw_close(struct raw *w);
+void raw_close(struct raw *w);
 
 #endif

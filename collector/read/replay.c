@@ -12,7 +12,7 @@
 
 enum { BATCH = 64 };
 
-/* Whole chunks from fd; a torn last one (the recorder was killed) is left out. -1: errno says why. */
+/* Chunks from fd; a torn last one (the disk was full) becomes one that nobody takes, so that it is counted. -1: errno says why. */
 static int read_chunks(int fd, union chunk *to, u32 most)
 {
 	size_t have = 0, want = most * sizeof(*to);
@@ -28,7 +28,9 @@ static int read_chunks(int fd, union chunk *to, u32 most)
 			break;
 		have += (size_t)n;
 	}
-	return (int)(have / sizeof(*to));
+	if (have % sizeof(*to))
+		memset(&to[have / sizeof(*to)], 0, sizeof(*to));
+	return (int)((have + sizeof(*to) - 1) / sizeof(*to));
 }
 
 static void say(char *why, size_t size, const char *what, u64 chunk)

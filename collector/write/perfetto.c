@@ -72,6 +72,11 @@ static void counter(void *to, struct process *p, const struct counter_point *c)
 	devices_counter(to, p, c);
 }
 
+static void run(void *to, struct process *p, struct thread *t, const struct work_run *r)
+{
+	works_run(to, p, t, r);
+}
+
 static void call(void *to, struct process *p, struct thread *t, const struct call *c)
 {
 	works_call(to, p, t, c);
@@ -96,7 +101,7 @@ struct listener perfetto_listener(struct perfetto *w)
 {
 	return (struct listener){
 		.to = w, .begin = begin, .process = process, .thread = thread, .point = point, .sample = sample,
-		.device_point = device_point, .call = call, .work = work, .counter = counter, .memory = memory,
+		.device_point = device_point, .call = call, .run = run, .work = work, .counter = counter, .memory = memory,
 		.memory_end = memory_end,
 	};
 }

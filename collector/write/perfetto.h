@@ -142,6 +142,7 @@ void devices_counter(struct perfetto *w, struct process *p, const struct counter
 void devices_point(struct perfetto *w, struct process *p, struct device *d, int heap, u64 ticks, i64 bytes);
 void devices_finish(struct perfetto *w, struct symbols *y);
 void devices_free(struct perfetto *w);
+void works_run(struct perfetto *w, struct process *p, struct thread *t, const struct work_run *r);
 void works_call(struct perfetto *w, struct process *p, struct thread *t, const struct call *c);
 void works_work(struct perfetto *w, struct process *p, const struct work *work);
 void memory_born(struct perfetto *w, struct process *p, struct device_memory *m);

@@ -177,6 +177,7 @@ static void numbers(struct perfetto *w, const struct symbols *y)
 		{ "mlprof.losses.texts", l->texts },
 		{ "mlprof.losses.works_unfinished", l->unfinished },
 		{ "mlprof.losses.works_untimed", l->untimed },
+		{ "mlprof.losses.works_unsized", l->unsized },
 		{ "mlprof.losses.works_failed", l->failed },
 		{ "mlprof.losses.works_not_drawn", l->works },
 		{ "mlprof.losses.unknown_ids", l->unknown_ids },

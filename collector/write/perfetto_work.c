@@ -1,7 +1,7 @@
 /*
  * perfetto_work.c - calls into APIs on their threads, and the work that they caused on its queue.
  *
- *   thread     |clEnqueueNDRangeKernel|   |clFinish (wait)            |
+ *   thread     |clEnqueueNDRangeKernel|   |clFinish (wait)            |      or its own share of a CPU's work: |tiles |
  *                      `-- flow ----------.
  *   queue 0                               |sgemm      |
  *   queue 0                                  |copy |             a second lane, for what overlaps
@@ -98,6 +98,25 @@ void works_call(struct perfetto *w, struct process *p, struct thread *t, const s
 	slice_open(&s);
 }
 
+void works_run(struct perfetto *w, struct process *p, struct thread *t, const struct work_run *r)
+{
+	struct process_devices *of = devices_of(w, p);
+	u64 track = of && slice_counts(w, of) ? call_track(w, of, p, t) : 0;
+	struct slice s;
+
+	if (!track)
+		return;
+	s = slice_begin(w, of, ns_of(w, r->begin), track, "tiles", r->name);
+	if (is_full(of)) {
+		arg_number(of->stacks, s.e, "tiles", ARG_UINT, r->tiles);
+		arg_number(of->stacks, s.e, "busy_ns", ARG_UINT, r->busy_ns);
+		arg_number(of->stacks, s.e, "work", ARG_UINT, r->work);
+	}
+	slice_open(&s);
+	s = slice_end(w, of, ns_of(w, r->end), track);
+	slice_open(&s);
+}
+
 /* ---- lanes ------------------------------------------------------------------------- */
 
 static struct queue_tracks *queue_tracks(struct perfetto *w, struct process_devices *of, struct queue *q)
@@ -158,6 +177,15 @@ static void sizes(struct slice *s, const struct work *w)
 	}
 }
 
+static void tiles(struct slice *s, const struct work *w)
+{
+	struct stacks *k = s->of->stacks;
+
+	arg_number(k, s->e, "tiles", ARG_UINT, w->tiles);
+	arg_number(k, s->e, "tile_sum_ns", ARG_UINT, w->tile_sum_ns);
+	arg_number(k, s->e, "workers", ARG_UINT, w->workers);
+}
+
 static void stamps(struct slice *s, const struct work *w)
 {
 	struct stacks *k = s->of->stacks;
@@ -182,13 +210,17 @@ static void work_args(struct slice *s, const struct work *w)
 	enc_fixed(s->e, EVENT_FLOW, flow_id(of->process, w->id));
 	if (done_mark[w->done])
 		arg_number(of->stacks, s->e, done_mark[w->done], ARG_BOOL, 1);
-	if (w->bytes)
+	if (w->bytes == WORK_BYTES_UNKNOWN)
+		arg_number(of->stacks, s->e, "bytes_unknown", ARG_BOOL, 1);
+	else if (w->bytes)
 		arg_number(of->stacks, s->e, "bytes", ARG_UINT, w->bytes);
 	if (w->flops > 0)
 		arg_real(of->stacks, s->e, "flops", w->flops);
 	if (is_full(of)) {
 		arg_number(of->stacks, s->e, "work", ARG_UINT, w->id);
 		sizes(s, w);
+		if (w->tiles)
+			tiles(s, w);
 		args_of_text(&of->keys, of->stacks, s->e, &w->args);
 	}
 	if (w->done == DONE_TIMED && is_full(of))

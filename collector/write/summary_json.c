@@ -220,6 +220,7 @@ static void losses(struct json *j, const struct losses *l)
 	json_count(j, "texts", l->texts);
 	json_count(j, "works_unfinished", l->unfinished);
 	json_count(j, "works_untimed", l->untimed);
+	json_count(j, "works_unsized", l->unsized);
 	json_count(j, "works_failed", l->failed);
 	json_count(j, "works_not_drawn", l->works);
 	json_count(j, "unknown_ids", l->unknown_ids);

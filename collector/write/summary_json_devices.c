@@ -114,9 +114,11 @@ static void work_sum(struct json *j, const struct session *s, const struct devic
 	json_string(j, "device", d->title);
 	json_count(j, "pid", s->process[d->process]->pid);
 	json_count(j, "calls", w->calls);
+	json_count(j, "failed", w->failed);
 	json_count(j, "unfinished", w->unfinished);
 	json_count(j, "timed", w->timed);
 	json_count(j, "bytes", w->bytes);
+	json_count(j, "unsized", w->unsized);
 	json_count(j, "total_ns", w->total_ns);
 	json_count(j, "avg_ns", w->timed ? w->total_ns / w->timed : 0);
 	json_count(j, "min_ns", w->min_ns);
@@ -124,6 +126,10 @@ static void work_sum(struct json *j, const struct session *s, const struct devic
 	json_count(j, "observed", w->observed);
 	json_real(j, "flops", w->flops);
 	json_real(j, "gflops", summary_gflops(w->flops, w->flops_ns));
+	if (w->tiles) {
+		json_count(j, "tiles", w->tiles);
+		json_count(j, "tile_sum_ns", w->tile_sum_ns);
+	}
 	json_close(j, '}');
 }
 

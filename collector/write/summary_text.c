@@ -286,6 +286,7 @@ static const struct loss {
 	LOSS(texts, "long names were cut", "nothing to be done"),
 	LOSS(unfinished, "pieces of device work were not over when their process ended", "the program did not wait for them"),
 	LOSS(untimed, "pieces of device work have no times", "the device or its queue cannot take them"),
+	LOSS(unsized, "transfers moved an unknown number of bytes", "their image's format or the image itself is not known"),
 	LOSS(failed, "pieces of device work failed", "the trace shows which"),
 	LOSS(works, "calls and pieces of device work are not drawn in the trace", "there are more than a viewer can show"),
 	LOSS(probe_values, "values of probed calls could not be read", "a pointer was not one, or the probe's row does not fit the library"),

@@ -120,8 +120,10 @@ static void kernel_row(struct text *t, const struct kernel_row *r, bool rates)
 	text_safe(&t->b, k->name);
 	buf_text(&t->b, "  on ");
 	text_safe(&t->b, r->device->title);
-	if (k->timed < k->calls)
-		buf_print(&t->b, "  (%s without times)", units_count(k->calls - k->timed));
+	if (k->failed)
+		buf_print(&t->b, "  (%s failed)", units_count(k->failed));
+	if (k->timed + k->failed < k->calls)
+		buf_print(&t->b, "  (%s without times)", units_count(k->calls - k->timed - k->failed));
 	if (k->observed)
 		buf_print(&t->b, "  (%s as the host saw them)", k->observed == k->timed ? "times" : units_count(k->observed));
 	if (k->unfinished)

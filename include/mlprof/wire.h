@@ -135,6 +135,7 @@ enum { DEVICE_CLOCK_NONE, DEVICE_CLOCK_CALIBRATED, DEVICE_CLOCK_BOUNDED };  /* B
 enum { QUEUE_OUT_OF_ORDER = 1, QUEUE_UNTIMED = 2 };
 enum { CALL_OTHER, CALL_ENQUEUE, CALL_SUBMIT, CALL_WAIT, CALL_BUILD, CALL_MEMORY };
 enum { WORK_KERNEL, WORK_READ, WORK_WRITE, WORK_COPY, WORK_FILL, WORK_MAP, WORK_UNMAP, WORK_MARK, WORK_GROUP, WORK_OTHER };
+#define WORK_BYTES_UNKNOWN (~(u64)0)
 enum { DONE_TIMED, DONE_OBSERVED, DONE_UNTIMED, DONE_FAILED };     /* OBSERVED: start and end are host stamps, in ticks */
 enum { MEMORY_HOST_VISIBLE = 1, MEMORY_DEVICE_LOCAL = 2, MEMORY_IMPORTED = 4, MEMORY_HOST_POINTER = 8, MEMORY_SHARED = 16 };
 enum { LABEL_QUEUE, LABEL_MEMORY, LABEL_DEVICE };
@@ -182,10 +183,13 @@ struct segment {
 
 static_assert(sizeof(struct slot) == (1 + RING_CHUNKS) * CHUNK_BYTES, "slot");
 
+/* For ASAN_OPTIONS: a child that is built with AddressSanitizer would refuse to run with us in front of its runtime. */
+#define ASAN_LETS_US_IN "verify_asan_link_order=0"
+
 enum { STACKS_NONE, STACKS_CALLER, STACKS_FULL };
 enum { ON_FULL_BLOCK, ON_FULL_DROP };
 enum { DEVICE_TIME_KERNEL, DEVICE_TIME_SUBMIT, DEVICE_TIME_OFF };     /* of each kernel; of what is submitted, as a whole; of nothing */
-enum { API_OPENCL = 1, API_VULKAN = 2 };
+enum { API_OPENCL = 1, API_VULKAN = 2, API_IREE = 4 };
 enum { SESSION_OPEN = 1, SESSION_DONE, SESSION_CLOSED };
 
 /*

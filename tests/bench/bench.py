@@ -392,7 +392,18 @@ def iree_words(bench):
             "--input=96x96xf32=0.01", "--benchmark_min_time=1s", "--benchmark_format=json"]
 
 
+def tiles(bench):
+    library = bench.tools.compile("workloads/iree_library.c", "iree_library_6.so", ["-DVERSION=6"])
+    words = [bench.tools.compile("workloads/iree_loader.c", "iree_loader"), library, "6", "bench"]
+    ways = {"native": lambda: bench.native(words, None), "mlprof": lambda: bench.mlprof(words, None)}
+    medians, runs = bench.compare("a tile of an IREE kernel", ways, 7 if bench.quick else 15, printed_ns)
+    bench.row("a tile of an IREE CPU kernel that does nothing", "ns", medians)
+    bench.bar("added to a tile of an IREE CPU kernel", medians["mlprof"] - medians["native"], 40, "ns")
+    bench.bar("  tiles counted", sum(kernel["tiles"] for summary, _ in runs for kernel in summary["kernels"]), 200000 * len(runs), "exact")
+
+
 def iree(bench):
+    tiles(bench)
     words = iree_words(bench)
     ways = {"native": lambda: bench.native(words, None), "mlprof": lambda: bench.mlprof(words, None)}
     medians, runs = bench.compare("IREE", ways, 5 if bench.quick else 9, lambda took, out: json.loads(out[out.index("{"):])["benchmarks"][0]["real_time"])

@@ -7,7 +7,7 @@ import struct
 import subprocess
 import time
 
-from harness import case, check, same
+from harness import PYTHON, case, check, same
 
 WHOLE = "good 1 1 1, child 17\n"
 COLLECTOR_PID_AT = 12           # in struct control: magic, version, state, then this
@@ -125,6 +125,17 @@ def disk_full(box):
     same("output", run.stdout, "ready\n" + WHOLE)
     check(f"no message: {run.stderr}", "space" in run.stderr.lower())
     check("no trace at all", glob.glob(box.file("kept/*.perfetto-trace")))
+
+
+@case("faults: no room for the raw stream")
+def raw_full(box):
+    """it is said, and everything else is there"""
+    for words, environment in (([box.tools.mlprof, "run", "--raw=/dev/full", "-o", "run.perfetto-trace", "--"], {}),
+                               ([], {"LD_PRELOAD": box.tools.library, "MLPROF_RAW": "/dev/full", "MLPROF_OUTPUT": "bare.perfetto-trace"})):
+        run = box.native(words + [PYTHON, "-c", "raise SystemExit(3)"], env=environment)
+        same(f"status: {run.stderr}", run.status, 3)
+        check(f"no message: {run.stderr}", "cannot write '/dev/full': No space left on device; the raw stream ends early" in run.stderr)
+    same("summaries", sorted(os.path.basename(name) for name in glob.glob(box.file("*.json"))), ["bare.summary.json", "run.summary.json"])
 
 
 @case("faults: 200 processes at once")

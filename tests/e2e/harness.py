@@ -219,6 +219,25 @@ class Box:
         done.trace = trace
         return done
 
+    def watched(self, command, *options, timeout=300):
+        """mlprof run, and the most memory that the collector took, in KiB"""
+        trace, high, end = self.new_trace(), 0, time.monotonic() + timeout
+        with open(self.file("watched.out"), "w+") as out:
+            process = subprocess.Popen([self.tools.mlprof, "run", "--quiet", "-o", trace, *options, "--", *command], stdout=out, cwd=self.path,
+                                       stdin=subprocess.DEVNULL, start_new_session=True)
+            while process.poll() is None:
+                try:
+                    with open(f"/proc/{process.pid}/status") as file:
+                        high = max([high] + [int(line.split()[1]) for line in file if line.startswith("VmHWM")])
+                except OSError:
+                    pass
+                if time.monotonic() > end:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    raise Failure(f"no end after {timeout} s: {process.args}")
+                time.sleep(0.01)
+            out.seek(0)
+            return Run(self, out.read(), "", process.returncode, trace, 0), high
+
     def bare(self, command, env=None, timeout=120, quiet=True, wait=True, preload=None, **popen):
         """LD_PRELOAD=libmlprof.so without the command"""
         trace = self.new_trace()

@@ -34,6 +34,11 @@ def linked(name, flag):
     return lambda box: [box.compile("hostile/allocator.c", f"allocator-{name}", ["-Wl,--no-as-needed", flag])]
 
 
+def sanitized_children(box):
+    made = [box.compile("hostile/sanitized.c", f"sanitized-{kind}", [f"-fsanitize={kind}"]) for kind in ("address", "thread", "leak", "undefined")]
+    return ["/bin/sh", "-c", "; ".join(f"{program}; echo $?" for program in made)]
+
+
 def set_user_id(box):
     """a copy of the target that belongs to nobody and runs as nobody"""
     target = box.compile("hostile/suid_target.c")
@@ -126,6 +131,7 @@ ROWS = [
     ("mimalloc", "linked with mimalloc", linked("mimalloc", "-lmimalloc"), allocated(39000), False),
     ("big environment", "an environment of 1 MiB", python("big_env.py"), processes(2), False),
     ("setuid child", "a set-user-id program in the tree", program("suid_child.c", set_user_id), anything, False),
+    ("sanitized child", "children with Address-, Thread-, Leak- and UBSan", sanitized_children, processes(5), False),
     ("raw clone", "processes made behind libc's back", program("raw_clone.c"), allocated(3300), False),
     ("SIGSEGV", "dies of it", program("exits.c", "segv"), exactly(3000), False),
     ("SIGKILL", "dies of it", program("exits.c", "kill"), exactly(3000), False),

@@ -5,6 +5,7 @@ checkout, with the built mlprof on PATH and DESTDIR set, so that nothing leaves 
 """
 import os
 import re
+import xml.etree.ElementTree as xml
 
 from harness import ROOT, case, check, same
 
@@ -62,6 +63,44 @@ def quickstart(box):
     check(f"IREE's kernels: {kernels}", any("matmul" in kernel["name"] for kernel in kernels))
     other = box.native([os.path.join(ROOT, "scripts", "quickstart"), "--", "sh", "-c", "echo hi; exit 3"], timeout=300)
     same("quickstart -- CMD", (other.status, other.stdout.splitlines()[0]), (3, "hi"))
+
+
+def drawn(box, *window):
+    """{class: [rectangle or path]} of the picture of quickstart's trace"""
+    done = box.native([os.path.join(ROOT, "scripts", "picture"), "mlprof-model.perfetto-trace", "trace.svg", *window], timeout=100)
+    same(f"scripts/picture: {done.stderr[-500:]}", done.status, 0)
+    check("the picture is too large", os.path.getsize(box.file("trace.svg")) < 100_000)
+    found = {}
+    for element in xml.parse(box.file("trace.svg")).iter():
+        found.setdefault(element.get("class"), []).append(element)
+    return found
+
+
+@case("readme: scripts/picture")
+def picture(box):
+    """three kernels of a fresh trace are drawn where the trace has them, with their names, and an arrow ends at each"""
+    done = box.native([os.path.join(ROOT, "scripts", "quickstart")], timeout=300)
+    same(f"quickstart: {done.stderr[-500:]}", done.status, 0)
+    kernels = box.tools.ask(box.file("mlprof-model.perfetto-trace"), """select k.name, k.ts - trace_start() as start, k.dur,
+        call.ts - trace_start() as called from flow join slice k on slice_in = k.id join slice call on slice_out = call.id
+        where k.category = 'kernel' order by k.ts limit 3""")[1][0]
+    first, last = kernels[0]["called"] - 100_000, kernels[2]["start"] + kernels[2]["dur"]
+    found = drawn(box, "--from", str(first / 1e6), "--to", str(last / 1e6))
+    same("kernels", len(found["kernel"]), 3)
+    places = [(float(rect.get("x")), float(rect.get("width"))) for rect in found["kernel"]]
+    ends = [float(arrow.get("d").split()[-2]) for arrow in found["arrow"]]
+    scale = (sum(places[2]) - places[0][0]) / (last - kernels[0]["start"])
+    for kernel, (x, width) in zip(kernels, places):
+        wanted = places[0][0] + (kernel["start"] - kernels[0]["start"]) * scale, kernel["dur"] * scale
+        check(f"{kernel} is at {x}, {width} wide instead of {wanted}", abs(x - wanted[0]) < 1 and abs(width - wanted[1]) < 2)
+        check(f"no arrow ends at {kernel}: {ends}", any(abs(end - x) < 5 for end in ends))
+    check(f"no calls or transfers: {list(found)}", {"enqueue", "wait"} <= set(found) and {"write", "read"} & set(found))
+    same("curves", len(found["curve"]), 2)
+    words = "".join(xml.parse(box.file("trace.svg")).getroot().itertext())
+    same("names not in the picture", [kernel["name"] for kernel in kernels if kernel["name"] not in words], [])
+    whole = drawn(box)
+    box.note(f"the whole run: {os.path.getsize(box.file('trace.svg'))} bytes, {len(whole['kernel'])} kernels, {len(whole['arrow'])} arrows")
+    check("no arrows in the whole run", len(whole["arrow"]) > 20)
 
 
 def register(tools):

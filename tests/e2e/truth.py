@@ -4,11 +4,10 @@ Two ways to the same numbers are compared with the program's books: the summary,
 by Perfetto's trace processor.
 """
 import json
+import os
 import re
-import subprocess
-import time
 
-from harness import PYTHON, Run, case, check, same
+from harness import PYTHON, case, check, same
 
 # The tree's total at its highest, the heap profile taken at the peak, and the one at exit.
 COUNTER_MAX = """select cast(max(c.value) as int) as v from counter c join process_counter_track t on c.track_id = t.id
@@ -86,6 +85,14 @@ def hundred(box):
     threaded(box, 32, 0, 50)
 
 
+@case("truth: 500 threads that begin at once")
+def crowd(box):
+    program = box.compile("workloads/crowd.c")
+    base = box.run([program, "dry"])
+    for _ in range(3):
+        box.check_expected(box.run([program]), base)
+
+
 @case("truth: blocks freed by another core at once")
 def handover(box):
     program = box.compile("workloads/handover.c")
@@ -138,6 +145,9 @@ def replay(box):
         same("dump", dump.status, 0)
         check("dump shows no hello", "hello" in dump.stdout)
         check("dump shows no alloc", "alloc" in dump.stdout)
+    os.truncate(raw, os.path.getsize(raw) - 1000)
+    done = box.native([box.tools.mlprof, "replay", "-o", again, raw])
+    same("chunks that were cut", json.load(open(box.file("again.summary.json")))["losses"]["bad_chunks"], 1)
 
 
 @case("truth: the stacks are libunwind's")
@@ -157,18 +167,7 @@ def stacks(box):
 def sleeper(box):
     """the collector's memory stays small while one thread of the program never does anything"""
     program = box.compile("bench/pair.c", "pair")
-    trace = box.new_trace()
-    process = subprocess.Popen([box.tools.mlprof, "run", "--quiet", "-o", trace, "--", program, "--pairs=6000000", "--idle=1", "--books"],
-                               stdout=subprocess.PIPE, text=True, cwd=box.path)
-    high = 0
-    while process.poll() is None:
-        try:
-            with open(f"/proc/{process.pid}/status") as file:
-                high = max([high] + [int(line.split()[1]) for line in file if line.startswith("VmHWM")])
-        except OSError:
-            break
-        time.sleep(0.01)
-    run = Run(box, process.stdout.read(), "", process.wait(), trace, 0)
+    run, high = box.watched([program, "--pairs=6000000", "--idle=1", "--books"])
     base = box.run([program, "--pairs=0", "--idle=1", "--books"])
     box.check_expected(run, base)
     box.note(f"collector at most {high >> 10} MiB for 12 M records")

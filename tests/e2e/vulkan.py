@@ -53,6 +53,12 @@ def build(box, source="vk_work.c", way="linked", flags=()):
     return box.compile("workloads/" + source, name, ["-Wno-unused-function", "-I", box.tools.programs, *WAYS[way], *flags])
 
 
+def shim(box, mode):
+    """environment of a program that finds its functions by getters: lavapipe, but for one thing (vk_shim.c)"""
+    return {"VK_CLIENT_DRIVER": box.compile("workloads/vk_shim.c", "vk_shim.so"), "SHIM_DRIVER": glob.glob("/usr/lib/*/libvulkan_lvp.so")[0],
+            "SHIM": mode}
+
+
 def client_python():
     """the Python of the venv that scripts/setup --tests makes from clients.txt"""
     with open(os.path.join(TESTS, "e2e", "clients.txt"), "rb") as file:
@@ -179,6 +185,22 @@ def versions(box):
             check_scene(box, [program, scene, version])
 
 
+@case("vulkan: bytes of image copies, whatever the format")
+def texels(box):
+    for version in ("12", "13"):
+        run, _ = check_scene(box, [build(box, "vk_texels.c"), version])
+        check("few formats: " + run.stdout, int(re.search(r"^formats (\d+)", run.stdout, re.M).group(1)) > 50)
+        told = sum(size * count for (name, size, _, _), count in truth(run).items() if "Clear" not in name)
+        same("bytes copied", [row["bytes"] for row in run.summary["transfers"] if row["kind"] == "copy"], [told])
+        same("unknown", run.summary["losses"]["works_unsized"], 0)
+    # a format that is not in the table: said so, here and there
+    run, _ = check_scene(box, [build(box, "vk_texels.c", "getters"), "12", "1000156007"], env=shim(box, "format"))
+    same("unknown", run.summary["losses"]["works_unsized"], 4)
+    same("copies", [(row["calls"], row["unsized"], row["bytes"]) for row in run.summary["transfers"] if row["kind"] == "copy"], [(4, 4, 0)])
+    same("marked", run.value("select count(*) as n from args where key = 'debug.bytes_unknown'"), 4)
+    check("in words", "4 transfers moved an unknown number of bytes" in run.text)
+
+
 @case("vulkan: bare LD_PRELOAD")
 def bare(box):
     run = box.bare([build(box), "ops", "12"])
@@ -226,6 +248,7 @@ def validation(box):
     for way in ("submit", "off"):
         recorded(box, [program, "resubmit", "12"], f"--device-time={way}", env=VALIDATION)
     recorded(box, [build(box, "vk_names.c")], env=VALIDATION)
+    recorded(box, [build(box, "vk_texels.c"), "13"], env=VALIDATION)
 
 
 @case("vulkan: memory, exact to the byte")
@@ -277,6 +300,16 @@ def ends(box):
         same(f"{way}: works, over or not", run.summary["losses"]["works_unfinished"] + len(records.ends), 3)
 
 
+@case("vulkan: forks while other threads are at work")
+def forks(box):
+    run, records = recorded(box, [build(box, "vk_fork.c")])
+    same("children", run.stdout.splitlines()[0], "children 300, bad 0")
+    kernels = int(run.stdout.split()[-1])
+    same("work", (len(records.works), dict(records.statuses())), (kernels, {DONE_TIMED: kernels}))
+    same("devices", [(device["kernels"], device["queues"]) for device in run.summary["devices"]], [(kernels, 1)])
+    same("unknown frees", run.summary["losses"]["unknown_frees"], 0)
+
+
 @case("vulkan: the loader is closed and opened again")
 def again(box):
     program = build(box, "vk_again.c")
@@ -301,23 +334,60 @@ def loaders(box):
 
 @case("vulkan: drivers that do odd things")
 def odd(box):
-    driver = glob.glob("/usr/lib/*/libvulkan_lvp.so")[0]
-    shim = box.compile("workloads/vk_shim.c", "vk_shim.so")
     program = build(box, "vk_faults.c")
     wanted = {
         "": {DONE_TIMED: 20}, "wrap": {DONE_TIMED: 20}, "features": {DONE_TIMED: 20},
         "untimed": {DONE_OBSERVED: 10, DONE_UNTIMED: 20}, "transfer": {DONE_OBSERVED: 10, DONE_UNTIMED: 20},
-        "lost": {DONE_TIMED: 8, DONE_FAILED: 12}, "refuse": {DONE_TIMED: 18, DONE_FAILED: 2},
-        "queries": {DONE_UNTIMED: 20}, "busy": {},
+        "lost": {DONE_TIMED: 8, DONE_FAILED: 12}, "lost_fence": {DONE_TIMED: 8, DONE_FAILED: 12},
+        "lost_idle": {DONE_TIMED: 10, DONE_FAILED: 10}, "refuse": {DONE_TIMED: 18, DONE_FAILED: 2},
+        "queries": {DONE_OBSERVED: 10, DONE_UNTIMED: 20}, "memory": {DONE_OBSERVED: 10, DONE_UNTIMED: 20}, "busy": {DONE_TIMED: 20},
     }
     for mode, ends in wanted.items():
-        run, records = recorded(box, [program], env={"VK_CLIENT_DRIVER": shim, "SHIM_DRIVER": driver, "SHIM": mode})
+        run, records = recorded(box, [program], env=shim(box, mode))
         same(f"{mode}: ends", dict(records.statuses()), ends)
         same(f"{mode}: dispatches", sum(work["kind"] == KERNEL for work in records.works.values()), 10)
+        losses = run.summary["losses"]
+        same(f"{mode}: counted", [losses["works_untimed"], losses["works_failed"], losses["works_unfinished"]],
+             [ends.get(DONE_UNTIMED, 0), ends.get(DONE_FAILED, 0), 0])
         spans = [(row["ts"], row["end"]) for row in run.sql("select ts, ts + dur as end from slice where category like '%kernel%' order by ts")]
         residual = run.summary["devices"][0]["clock"]["residual_ns"]
         check(f"{mode}: its clock is {residual} ns off", residual < 100000)
-        check(f"{mode}: spans {spans[:4]}", mode == "busy" or all(a[1] <= b[0] for a, b in zip(spans, spans[1:])))
+        check(f"{mode}: spans {spans[:4]}", all(a[1] <= b[0] for a, b in zip(spans, spans[1:])))
+
+
+ON_QUEUE = """select t.name as queue, s.name, s.ts, s.dur, s.category, extract_arg(s.arg_set_id, 'debug.observed_by_host') as observed,
+    extract_arg(s.arg_set_id, 'debug.untimed') as untimed from slice s join track t on s.track_id = t.id
+    where t.name like 'queue %' order by s.ts"""
+
+
+@case("vulkan: several families and queues, of which some cannot time")
+def queues(box):
+    program = build(box, "vk_queues.c")
+    run, _ = recorded(box, [program], env=shim(box, "queues"))
+    told = [re.match(r"queue (\S+) \((\w+)\) (\d) (\d+) (\d+)$", line).groups() for line in run.stdout.splitlines() if line.startswith("queue ")]
+    own = [line.split()[1:] for line in run.stdout.splitlines() if line.startswith("time ")]
+    rows = run.sql(ON_QUEUE)
+    same("tracks", {row["queue"] for row in rows}, {f"queue {name} ({word})" for name, word, *_ in told})
+    for name, word, timed, works, submits in told:
+        mine = [row for row in rows if row["queue"] == f"queue {name} ({word})"]
+        pieces = [row for row in mine if row["category"] != "group"]
+        batches = [row for row in mine if row["category"] == "group"]
+        same(f"{name}: works", len(pieces), int(works))
+        same(f"{name}: pieces without times", sum(bool(row["untimed"]) for row in pieces), 0 if timed == "1" else int(works))
+        same(f"{name}: submits that the host watched", len(batches), 0 if timed == "1" else int(submits))
+        check(f"{name}: not marked", all(row["observed"] for row in batches))
+        check(f"{name}: submits overlap", all(a["ts"] + a["dur"] <= b["ts"] for a, b in zip(batches, batches[1:])))
+        stamps = sorted((int(begin), int(end)) for queue, _, begin, end in own if queue == name)
+        for batch, (begin, end) in zip(batches, stamps):
+            check(f"{name}: {batch['ts'] - begin} ns after the program's own begin, {end - batch['ts'] - batch['dur']} before its end",
+                  batch["ts"] >= begin - 2000 and batch["ts"] + batch["dur"] <= end + 2000)
+    same("queues", run.summary["devices"][0]["queues"], len(told))
+    same("all", run.summary["devices"][0]["works_timed"] + run.summary["devices"][0]["works_untimed"], sum(int(works) for *_, works, _ in told))
+    # one command buffer on two queues: what cannot be timed there is not timed wrongly
+    run, records = recorded(box, [program, "shared"], env=shim(box, "queues"))
+    same("kernels", sum(work["kind"] == KERNEL for work in records.works.values()), 4)
+    check(f"ends {records.statuses()}", records.statuses()[DONE_TIMED] + records.statuses()[DONE_UNTIMED] >= 8)
+    check("said", not records.statuses()[DONE_UNTIMED] or "on two queues at once" in run.text)
 
 
 @case("vulkan: threads that record and submit to the queue in turn")

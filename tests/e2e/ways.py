@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -90,6 +91,11 @@ def options(box):
     check("more than the caller", all(len(s["frames"]) <= 2 for s in caller.summary["peak"]["by_stack"]))
     tree = box.run([box.compile("workloads/tree.c")], "--follow=none")
     same("processes with --follow=none", len(tree.summary["processes"]), 1)
+    shell = box.run(["sh", "-c", "ls >/dev/null; exit 0"], "--follow=none")        # by vfork
+    same("a shell's processes with --follow=none", len(shell.summary["processes"]), 1)
+    became = box.run(["sh", "-c", "exec ls /dev/null"], "--follow=none")
+    same("what it became itself", became.summary["processes"][0]["not_followed"], "/usr/bin/ls")
+    box.check_expected(box.run([program], "--large=0"))
     drop = box.run([program], "--on-full=drop")
     same("--on-full=drop", drop.status, 0)
     bare = box.bare([program], {"MLPROF_STACKS": "none"})
@@ -106,6 +112,15 @@ def help_pages(box):
         check(f"{option} is not in help run", option in page.stdout)
     check("--help names no run", "run" in box.native([tool, "--help"]).stdout)
     same("unknown command", box.native([tool, "frobnicate"]).status, 125)
+
+
+@case("ways: a library without its command says so")
+def moved_away(box):
+    os.makedirs(box.file("elsewhere"))
+    library = shutil.copy(box.tools.library, box.file("elsewhere"))
+    run = box.native(["/bin/echo", "hello"], env={"LD_PRELOAD": library})
+    same("output, status", (run.stdout, run.status), ("hello\n", 0))
+    same("what is said", run.stderr, "mlprof: libmlprof.so was moved away from its command, so nothing is recorded\n")
 
 
 @case("ways: targets that cannot be interposed")

@@ -55,11 +55,21 @@ static inline u64 *gen_put(struct gen *g, u64 word, u32 words)
 	return &g->chunk.word[CHUNK_WORDS - down - words];
 }
 
+/* Time jumps further than the next record could say. */
+static inline void gen_jump(struct gen *g, u64 t)
+{
+	*gen_put(g, KIND_event | EVENT_at << 3, 1) = t;
+	g->last = t;
+}
+
 static inline void gen_event(struct gen *g, u64 t, u32 type, const void *fields, size_t bytes, const char *text)
 {
 	size_t len = text ? strlen(text) : 0;
-	u64 *body = gen_put(g, KIND_event | (u64)type << 3 | (u64)len << 11 | (t - g->last) << EVENT_DT_SHIFT, (u32)(bytes + len + 7) / 8);
+	u64 *body;
 
+	if (t - g->last >= EVENT_DT_LIMIT)
+		gen_jump(g, t);
+	body = gen_put(g, KIND_event | (u64)type << 3 | (u64)len << 11 | (t - g->last) << EVENT_DT_SHIFT, (u32)(bytes + len + 7) / 8);
 	if (bytes)
 		memcpy(body, fields, bytes);
 	if (len)
@@ -75,10 +85,8 @@ static inline void gen_packed(struct gen *g, u64 kind, u64 t, u64 addr, u64 size
 	u32 words = kind == KIND_alloc || kind == KIND_enter;
 	u64 *body;
 
-	if (t - g->last >= PACKED_DT_LIMIT) {
-		GEN_EVENT(g, g->last, at, NULL, .ticks = t);
-		g->last = t;
-	}
+	if (t - g->last >= PACKED_DT_LIMIT)
+		gen_jump(g, t);
 	body = gen_put(g, kind | addr | (t - g->last) << PACKED_DT_SHIFT, words);
 	if (words)
 		*body = size << NODE_BITS | node;

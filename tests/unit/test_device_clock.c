@@ -126,6 +126,13 @@ static void little(void)
 	fit_line(&f);
 	ok(f.residual == MS, "a wide bound does not spoil a narrow one");
 	fit_release(&f);
+	f = new_fit();
+	for (u64 t = 0; t <= 60 * MS; t += 20 * MS)
+		fit_add(&f, 500 * S + t + t / 5000, S + t - 200, S + t + 200);
+	fit_line(&f);
+	ok(error_at(&f, 500 * S + 30 * MS + 6 * US, S + 30 * MS) < 200 && f.residual >= 200, "200 ppm in 60 ms: no surer than its readings, %llu ns",
+	   (unsigned long long)f.residual);
+	fit_release(&f);
 }
 
 static void nonsense(void)

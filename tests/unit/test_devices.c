@@ -369,18 +369,18 @@ static const char *const json_parts[] = {
 	"\"devices\": [{\"name\": \"pthread-cpu\", \"api\": \"OpenCL\", \"driver\": \"PoCL 3.1\", \"title\": \"OpenCL 0: pthread-cpu\"",
 	"\"peak_bytes\": 1048576, \"peak_time_ns\": 2012000, \"allocs\": 1, \"frees\": 1, \"objects\": 1, \"live_at_exit_bytes\": 0",
 	"\"busy_ns\": 10300000, \"kernels\": 54, \"works_timed\": 52",
-	"\"kernels\": [{\"name\": \"sgemm\", \"device\": \"OpenCL 0: pthread-cpu\", \"pid\": 50, \"calls\": 54, \"unfinished\": 1, \"timed\": 52",
+	"\"kernels\": [{\"name\": \"sgemm\", \"device\": \"OpenCL 0: pthread-cpu\", \"pid\": 50, \"calls\": 54, \"failed\": 1, \"unfinished\": 1, \"timed\": 52",
 	"\"total_ns\": 10490000, \"avg_ns\": 201730, \"min_ns\": 200000, \"max_ns\": 290000",
-	"\"transfers\": [{\"kind\": \"copy\", \"device\": \"Vulkan 0: Big GPU\", \"pid\": 50, \"calls\": 20, \"unfinished\": 0, \"timed\": 20, \"bytes\": 81920",
+	"\"transfers\": [{\"kind\": \"copy\", \"device\": \"Vulkan 0: Big GPU\", \"pid\": 50, \"calls\": 20, \"failed\": 0, \"unfinished\": 0, \"timed\": 20, \"bytes\": 81920",
 	"\"clock\": {\"kind\": \"calibrated\", \"match\": \"line\"",
 	"\"waits\": {\"calls\": 50, \"total_ns\": 11950000, \"by_name\": [{\"name\": \"clFinish\"",
-	"\"works_unfinished\": 1, \"works_untimed\": 1, \"works_failed\": 1, \"works_not_drawn\": 0, \"unknown_ids\": 0",
+	"\"works_unfinished\": 1, \"works_untimed\": 1, \"works_unsized\": 0, \"works_failed\": 1, \"works_not_drawn\": 0, \"unknown_ids\": 0",
 	"\"peak_with_devices\": {\"bytes\": 4194304",
 	NULL,
 };
 
 static const char *const text_parts[] = {
-	"OpenCL 0: pthread-cpu  (times within", "Vulkan 0: Big GPU", "sgemm  on OpenCL 0: pthread-cpu  (2 without times)  (1 unfinished)",
+	"OpenCL 0: pthread-cpu  (times within", "Vulkan 0: Big GPU", "sgemm  on OpenCL 0: pthread-cpu  (1 failed)  (1 without times)  (1 unfinished)",
 	"host blocked on device 11.9 ms in 50 calls: clFinish 11.9 ms (50)", "1 pieces of device work were not over", NULL,
 };
 

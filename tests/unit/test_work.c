@@ -16,6 +16,7 @@ static struct feed feed;
 static struct work told[64];
 static u32 tolds, before_call, after_seen, backwards;
 static u64 last_start;
+static char args[2][64];                /* of works 1 and 2 */
 
 static void push(void *to, const union chunk *c)
 {
@@ -31,6 +32,8 @@ static void hear(void *to, struct process *p, const struct work *w)
 	(void)to, (void)p;
 	if (tolds < 64)
 		told[tolds] = *w;
+	if (w->id <= 2 && w->args.length < sizeof(args[0]))
+		memcpy(args[w->id - 1], w->args.at ? w->args.at : "", w->args.length);
 	tolds++;
 	before_call += w->done == DONE_TIMED && w->start_ns < w->call_begin_ns;
 	after_seen += w->done == DONE_TIMED && w->end_ns > w->seen_ns;
@@ -38,9 +41,20 @@ static void hear(void *to, struct process *p, const struct work *w)
 	last_start = w->start_ns;
 }
 
+static struct work_run shown[8];
+static u32 shows;
+
+static void hear_run(void *to, struct process *p, struct thread *t, const struct work_run *r)
+{
+	(void)to, (void)p, (void)t;
+	if (shows < 8)
+		shown[shows] = *r;
+	shows++;
+}
+
 static void begin(struct gen *own, struct gen *g, u32 pid)
 {
-	static struct listener l = { .work = hear };
+	static struct listener l = { .work = hear, .run = hear_run };
 
 	tolds = before_call = after_seen = backwards = 0;
 	last_start = 0;
@@ -102,6 +116,24 @@ static void any_order(void)
 	feed_free(&feed);
 }
 
+/* The end of the first is told after its beginning, that of the second before. */
+static void failures(void)
+{
+	static const char first[] = "commands=2\0error=-5", second[] = "error=-5\0commands=2";
+	struct gen own, g;
+	const struct session *s;
+
+	begin(&own, &g, 69);
+	GEN_EVENT(&g, 10 * US, work, "commands=2", .id = 1, .queue = QUEUE);
+	GEN_EVENT(&g, 11 * US, work_done, "error=-5", .id = 1, .status = DONE_FAILED);
+	GEN_EVENT(&g, 12 * US, work_done, "error=-5", .id = 2, .status = DONE_FAILED);
+	GEN_EVENT(&g, 13 * US, work, "commands=2", .id = 2, .queue = QUEUE);
+	s = end(&g);
+	ok(tolds == 2 && s->losses.failed == 2 && s->process[0]->device[0]->done[DONE_FAILED] == 2, "work that failed is counted");
+	ok(!memcmp(args[0], first, sizeof(first)) && !memcmp(args[1], second, sizeof(second)), "its beginning and its end both have something to say");
+	feed_free(&feed);
+}
+
 static void missing(void)
 {
 	struct gen own, g;
@@ -122,6 +154,32 @@ static void missing(void)
 	ok(s->losses.unknown_ids >= 8, "unknown numbers are counted: %llu", (unsigned long long)s->losses.unknown_ids);
 	ok(s->process[0]->devices >= 2 && !strncmp(s->process[0]->device[1]->title, "unknown device", 14), "what has no device gets one: %s",
 	   s->process[0]->device[1]->title);
+	feed_free(&feed);
+}
+
+/* ---- threads that worked at it -------------------------------------------------------------------------- */
+
+/* Ticks are nanoseconds here. */
+static void runs(void)
+{
+	struct gen own, g;
+	const struct session *s;
+
+	begin(&own, &g, 76);
+	work(&g, 10 * US, 1);
+	GEN_EVENT(&g, 30 * US, run, NULL, .tid = 76, .work = 1, .name = NAME, .begin = 10 * US, .end = 20 * US, .tiles = 3, .busy = 8 * US);
+	GEN_EVENT(&g, 30 * US, run, NULL, .tid = 77, .work = 1, .name = NAME, .begin = 11 * US, .end = 15 * US, .tiles = 2, .busy = 3 * US);
+	GEN_EVENT(&g, 30 * US, run, NULL, .tid = 77, .work = 1, .name = NAME, .begin = 16 * US, .end = 22 * US, .tiles = 1, .busy = 5 * US, .again = 1);
+	GEN_EVENT(&g, 30 * US, work_done, NULL, .id = 1, .status = DONE_OBSERVED, .start = 10 * US, .end = 22 * US);
+	GEN_EVENT(&g, 40 * US, run, NULL, .tid = 5, .work = 1, .name = 888, .begin = UINT64_MAX, .end = 0, .tiles = UINT64_MAX, .busy = UINT64_MAX);
+	GEN_EVENT(&g, 41 * US, run, NULL, .tid = 5, .work = 999, .name = NAME, .begin = 0, .end = UINT64_MAX, .tiles = 1, .busy = UINT64_MAX);
+	s = end(&g);
+	ok(tolds == 1 && told[0].tiles == 6 && told[0].tile_sum_ns == 16 * US && told[0].workers == 2, "tiles, their time and who did them");
+	ok(told[0].end_ns - told[0].start_ns == 12 * US, "no call is needed for what the host saw");
+	ok(s->process[0]->device[0]->kernel[0].tiles == 6 && s->process[0]->device[0]->kernel[0].tile_sum_ns == 16 * US, "summed up by name");
+	ok(shows == 5 && shown[1].end - shown[1].begin == 4 * US && shown[1].busy_ns == 3 * US, "each run is told");
+	ok(shown[3].begin == shown[3].end && !shown[3].busy_ns && shown[4].begin >= 2000 && shown[4].end <= 41 * US, "impossible times are cut");
+	ok(s->losses.unknown_ids == 3, "unknown work and names are counted: %llu", (unsigned long long)s->losses.unknown_ids);
 	feed_free(&feed);
 }
 
@@ -216,7 +274,9 @@ static void no_calls(void)
 int main(void)
 {
 	any_order();
+	failures();
 	missing();
+	runs();
 	children();
 	million();
 	no_calls();

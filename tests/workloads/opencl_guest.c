@@ -2,9 +2,9 @@
 /*
  * opencl_guest.c - looks hard for a difference: everything it prints must be the same with mlprof and without.
  *
- * Queue properties, reference counts, error codes, callbacks and their order, profiling that it did not ask for, blocking
- * and unblocking commands of all kinds, user events, out-of-order queues, sub-buffers, images, SVM, sub-devices, command
- * buffers.
+ * Queue properties, reference counts of everything, error codes, callbacks and their order, profiling that it did not ask
+ * for, blocking and unblocking commands of all kinds, user events, out-of-order queues, sub-buffers, images, SVM,
+ * sub-devices, command buffers.
  */
 #include "opencl.h"
 #include <CL/cl_ext.h>
@@ -21,6 +21,27 @@ static void CL_CALLBACK on_destroyed(cl_mem m, void *user)
 {
 	(void)m;
 	__atomic_add_fetch((int *)user, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Callbacks in the order in which they are called. */
+static char order[64];
+
+static void CL_CALLBACK on_first(cl_mem m, void *user)
+{
+	(void)m;
+	strcat(order, user);
+}
+
+static void CL_CALLBACK on_status(cl_event e, cl_int status, void *user)
+{
+	(void)e;
+	__atomic_add_fetch(&((int *)user)[status < 0 ? 3 : status], 1, __ATOMIC_SEQ_CST);
+}
+
+static void CL_CALLBACK on_built(cl_program p, void *user)
+{
+	(void)p;
+	__atomic_store_n((int *)user, 1, __ATOMIC_SEQ_CST);
 }
 
 static unsigned references(cl_event e)
@@ -206,12 +227,147 @@ static void command_buffer(const struct cl *c, cl_command_queue q, cl_mem m)
 	clReleaseKernel(k);
 }
 
+#define COUNT(function, object, what) ({ cl_uint n_ = 99; MUST(function(object, what, sizeof n_, &n_, NULL)); n_; })
+
+/* Nothing of what it holds is held by somebody else. */
+static void all_references(const struct cl *c)
+{
+	cl_command_queue q = cl_queue(c, 0);
+	cl_kernel k = cl_kernel_of(c, "scale");
+	cl_mem m = cl_buffer(c, 4096, CL_MEM_READ_WRITE, NULL);
+	float by = 1;
+	size_t global = 16;
+	cl_event e;
+
+	MUST(clSetKernelArg(k, 0, sizeof m, &m));
+	MUST(clSetKernelArg(k, 1, sizeof by, &by));
+	MUST(clEnqueueNDRangeKernel(q, k, 1, NULL, &global, NULL, 0, NULL, &e));
+	MUST(clFinish(q));
+	/* a driver may let go of them a moment later */
+	for (int i = 0; i < 1000 && (COUNT(clGetEventInfo, e, CL_EVENT_REFERENCE_COUNT) > 2 || COUNT(clGetCommandQueueInfo, q, CL_QUEUE_REFERENCE_COUNT) > 2); i++)
+		usleep(1000);
+	say("references: event %u, kernel %u, program %u, queue %u, memory %u, context %u\n", COUNT(clGetEventInfo, e, CL_EVENT_REFERENCE_COUNT),
+	    COUNT(clGetKernelInfo, k, CL_KERNEL_REFERENCE_COUNT), COUNT(clGetProgramInfo, c->program, CL_PROGRAM_REFERENCE_COUNT),
+	    COUNT(clGetCommandQueueInfo, q, CL_QUEUE_REFERENCE_COUNT), COUNT(clGetMemObjectInfo, m, CL_MEM_REFERENCE_COUNT),
+	    COUNT(clGetContextInfo, c->context, CL_CONTEXT_REFERENCE_COUNT));
+	clReleaseEvent(e);
+	MUST(clRetainMemObject(m));
+	say("retained %u\n", COUNT(clGetMemObjectInfo, m, CL_MEM_REFERENCE_COUNT));
+	say("released %d\n", clReleaseMemObject(m));
+	clReleaseKernel(k);
+	clReleaseMemObject(m);
+	clReleaseCommandQueue(q);
+}
+
+static void callbacks(const struct cl *c)
+{
+	cl_command_queue q = cl_queue(c, 0);
+	cl_mem m = cl_buffer(c, 4096, CL_MEM_READ_WRITE, NULL);
+	cl_event gate = clCreateUserEvent(c->context, NULL), e;
+	const char *source = "__kernel void nothing(__global int *a) { }";
+	cl_program p = clCreateProgramWithSource(c->context, 1, &source, NULL, NULL);
+	static int status[4], built;
+
+	MUST(clSetMemObjectDestructorCallback(m, on_first, "first "));
+	MUST(clSetMemObjectDestructorCallback(m, on_first, "second "));
+	MUST(clEnqueueFillBuffer(q, m, "x", 1, 0, 4096, 1, &gate, &e));
+	for (cl_int i = CL_COMPLETE; i <= CL_SUBMITTED; i++)
+		MUST(clSetEventCallback(e, i, on_status, status));
+	say("no such status: %d\n", clSetEventCallback(e, 77, on_status, status));
+	MUST(clSetUserEventStatus(gate, CL_COMPLETE));
+	MUST(clFinish(q));
+	say("told of complete %d, running %d, submitted %d, failure %d\n", status[0], status[1], status[2], status[3]);
+	clReleaseEvent(e);
+	clReleaseEvent(gate);
+	clReleaseMemObject(m);
+	say("destroyed: %s\n", order);
+	say("build %d, ", clBuildProgram(p, 0, NULL, "", on_built, &built));
+	while (!__atomic_load_n(&built, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	say("told\n");
+	clReleaseProgram(p);
+	clReleaseCommandQueue(q);
+}
+
+static void queue_errors(const struct cl *c)
+{
+	cl_queue_properties unknown[] = { 0x9999, 1, 0 }, bits[] = { CL_QUEUE_PROPERTIES, 1 << 20, 0 };
+	const cl_queue_properties *list[] = { unknown, bits };
+	cl_int error;
+
+	for (int i = 0; i < 2; i++) {
+		cl_command_queue q = clCreateCommandQueueWithProperties(c->context, c->device, list[i], &error);
+
+		say("queue: %d %d\n", q != NULL, error);
+		if (q)
+			clReleaseCommandQueue(q);
+	}
+	clCreateCommandQueue(c->context, c->device, 1 << 20, &error);
+	say("queue: %d, without asking why %d\n", error, clCreateCommandQueue(c->context, c->device, 1 << 20, NULL) != NULL);
+	clCreateCommandQueue(NULL, c->device, 0, &error);
+	say("no context: %d\n", error);
+	say("nothing to wait for: %d, finish %d\n", clWaitForEvents(0, NULL), clFinish(NULL));
+}
+
+/* Each question about an event's times, of a queue that takes none. */
+static void times(const struct cl *c, cl_mem m)
+{
+	cl_command_queue q = cl_queue(c, 0);
+	cl_ulong t = 5;
+	size_t size = 5;
+	cl_event e, user = clCreateUserEvent(c->context, NULL);
+
+	MUST(clEnqueueFillBuffer(q, m, "x", 1, 0, 4096, 0, NULL, &e));
+	MUST(clFinish(q));
+	for (cl_profiling_info what = CL_PROFILING_COMMAND_QUEUED; what <= CL_PROFILING_COMMAND_COMPLETE; what++)
+		say("%d ", clGetEventProfilingInfo(e, what, sizeof t, &t, &size));
+	say("%d, of a user event %d, of none %d; %lu %zu\n", clGetEventProfilingInfo(e, CL_PROFILING_COMMAND_END, 1, &t, NULL),
+	    clGetEventProfilingInfo(user, CL_PROFILING_COMMAND_END, sizeof t, &t, NULL),
+	    clGetEventProfilingInfo(NULL, CL_PROFILING_COMMAND_END, sizeof t, &t, NULL), (unsigned long)t, size);
+	clReleaseEvent(e);
+	clReleaseEvent(user);
+	clReleaseCommandQueue(q);
+}
+
+/* Compiled and linked in two steps, all kernels at once. */
+static void in_steps(const struct cl *c)
+{
+	const char *good = "__kernel void one(__global int *a) { a[0] = 1; } __kernel void two(__global int *a) { a[0] = 2; }", *bad = "__kernel int";
+	cl_program p = clCreateProgramWithSource(c->context, 1, &good, NULL, NULL), q, linked;
+	cl_uint count = 99;
+	cl_kernel k[4] = { 0 };
+	char name[32] = "";
+	cl_int error = 77;
+
+	say("compile %d\n", clCompileProgram(p, 0, NULL, "", 0, NULL, NULL, NULL, NULL));
+	linked = clLinkProgram(c->context, 0, NULL, "", 1, &p, NULL, NULL, &error);
+	say("link %d %d\n", linked != NULL, error);
+	say("kernels %d", clCreateKernelsInProgram(linked, 0, NULL, &count));
+	say(" %u %d", count, clCreateKernelsInProgram(linked, 4, k, NULL));
+	say(" %d\n", clCreateKernelsInProgram(linked, 1, k, &count));
+	for (int i = 0; i < 2; i++)
+		if (k[i] && clGetKernelInfo(k[i], CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL) == CL_SUCCESS)
+			say("kernel %s\n", name);
+	q = clCreateProgramWithSource(c->context, 1, &bad, NULL, NULL);
+	say("compile %d\n", clCompileProgram(q, 1, &c->device, "", 0, NULL, NULL, NULL, NULL));
+	say("no such kernel %d %d\n", clCreateKernel(linked, "three", &error) != NULL, error);
+	say("again %d\n", clCreateKernel(linked, "three", NULL) != NULL);
+	for (int i = 0; i < 2; i++)
+		clReleaseKernel(k[i]);
+	clReleaseProgram(p);
+	clReleaseProgram(q);
+	clReleaseProgram(linked);
+}
+
 static void broken_build(const struct cl *c)
 {
 	const char *source = "__kernel void broken(__global float *a) { a[0] = nothing_of_that_name; }";
 	cl_program p = clCreateProgramWithSource(c->context, 1, &source, NULL, NULL);
 
-	say("build %d\n", clBuildProgram(p, 1, &c->device, "", NULL, NULL));
+	say("build %d\n", clBuildProgram(p, 1, &c->device, "-DSOMETHING", NULL, NULL));
+	clReleaseProgram(p);
+	p = clCreateProgramWithSource(c->context, 1, &source, NULL, NULL);
+	say("build for all %d\n", clBuildProgram(p, 0, NULL, NULL, NULL, NULL));
 	clReleaseProgram(p);
 }
 
@@ -227,6 +383,11 @@ int main(void)
 	memory(&c, q);
 	sub_devices(&c);
 	command_buffer(&c, q, m);
+	all_references(&c);
+	callbacks(&c);
+	queue_errors(&c);
+	times(&c, m);
+	in_steps(&c);
 	broken_build(&c);
 	clReleaseMemObject(m);
 	clReleaseCommandQueue(q);

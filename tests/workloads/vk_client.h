@@ -20,10 +20,12 @@
 #define GLOBAL(X) X(vkCreateInstance) X(vkEnumerateInstanceVersion)
 #define OF_INSTANCE(X)                                                                                                  \
 	X(vkDestroyInstance) X(vkEnumeratePhysicalDevices) X(vkCreateDevice) X(vkGetPhysicalDeviceProperties)           \
-	X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceFeatures) X(vkGetDeviceProcAddr)
+	X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceFeatures) X(vkGetPhysicalDeviceFormatProperties)    \
+	X(vkGetPhysicalDeviceQueueFamilyProperties) X(vkGetDeviceProcAddr)
 #define OF_DEVICE(X)                                                                                                    \
 	X(vkDestroyDevice) X(vkGetDeviceQueue) X(vkQueueSubmit) X(vkQueueWaitIdle) X(vkDeviceWaitIdle)                  \
 	X(vkCreateFence) X(vkDestroyFence) X(vkResetFences) X(vkWaitForFences) X(vkGetFenceStatus)                      \
+	X(vkCreateSemaphore) X(vkDestroySemaphore)                                                                      \
 	X(vkCreateCommandPool) X(vkDestroyCommandPool) X(vkResetCommandPool) X(vkAllocateCommandBuffers)                \
 	X(vkFreeCommandBuffers) X(vkBeginCommandBuffer) X(vkEndCommandBuffer) X(vkResetCommandBuffer)                   \
 	X(vkCmdBindPipeline) X(vkCmdBindDescriptorSets) X(vkCmdPushConstants) X(vkCmdDispatch)                          \
@@ -36,10 +38,12 @@
 	X(vkCreateBuffer) X(vkDestroyBuffer) X(vkGetBufferMemoryRequirements) X(vkAllocateMemory) X(vkFreeMemory)       \
 	X(vkBindBufferMemory) X(vkMapMemory) X(vkUnmapMemory) X(vkCreateImage) X(vkDestroyImage)                        \
 	X(vkGetImageMemoryRequirements) X(vkBindImageMemory) X(vkCmdClearColorImage) X(vkCmdCopyImage) X(vkCmdBlitImage)   \
-	X(vkCmdCopyBufferToImage) X(vkCmdCopyImageToBuffer)
+	X(vkCmdCopyBufferToImage) X(vkCmdCopyImageToBuffer) X(vkCmdResolveImage)
 
 /* Of later versions: they may not be there. */
-#define OF_LATER(X) X(vkCmdCopyImage2) X(vkCmdBlitImage2) X(vkCmdCopyBufferToImage2) X(vkCmdCopyImageToBuffer2) X(vkCmdDispatchBase) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkGetSemaphoreCounterValue)
+#define OF_LATER(X)                                                                                                     \
+	X(vkCmdCopyImage2) X(vkCmdBlitImage2) X(vkCmdResolveImage2) X(vkCmdCopyBufferToImage2) X(vkCmdCopyImageToBuffer2) \
+	X(vkCmdDispatchBase) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkGetSemaphoreCounterValue)
 
 #if defined(BY_DLSYM) || defined(BY_GETTER)
 #ifdef VISIBLE          /* and variables that have the functions' names are there for all to see */

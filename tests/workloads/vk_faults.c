@@ -1,20 +1,34 @@
 /*
- * vk_faults.c - ten submits, one after the other, whatever they say; for drivers that do odd things (vk_shim.c).
+ * vk_faults.c - ten submits, one after the other, whatever they say, and other calls that may fail; for drivers that do
+ * odd things (vk_shim.c).
  */
 #define BY_GETTER
 #include "vk_client.h"
 #include "vk_scale.h"
 
+static struct client c = { .version = VK_API_VERSION_1_2 };
+
+static void another_allocation(void)
+{
+	VkMemoryAllocateInfo info = { .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = 1 << 20 };
+	VkDeviceMemory memory = VK_NULL_HANDLE;
+
+	say("memory %d\n", vkAllocateMemory(c.device, &info, NULL, &memory));
+	vkFreeMemory(c.device, memory, NULL);
+}
+
 int main(void)
 {
-	struct client c = { .version = VK_API_VERSION_1_2 };
 	VkSubmitInfo info = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1 };
+	VkFenceCreateInfo fence_info = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
 	VkCommandBuffer b;
+	VkFence fence;
 
 	client_instance(&c, NULL, 0);
 	client_device(&c, NULL);
 	client_data(&c, 4096);
 	client_layout(&c);
+	another_allocation();
 	c.module = client_module(&c, vk_scale, sizeof vk_scale);
 	c.pipeline = client_pipeline(&c, c.module, "main", 64, 50);
 	b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
@@ -25,11 +39,22 @@ int main(void)
 	vkCmdFillBuffer(b, c.buffer, 0, 256, 5);
 	GOOD(vkEndCommandBuffer(b));
 	info.pCommandBuffers = &b;
+	GOOD(vkCreateFence(c.device, &fence_info, NULL, &fence));
 	for (int i = 0; i < 10; i++) {
-		say("submit %d\n", vkQueueSubmit(c.queue, 1, &info, VK_NULL_HANDLE));
-		say("wait %d\n", vkQueueWaitIdle(c.queue));
+		VkResult r = vkQueueSubmit(c.queue, 1, &info, fence);
+
+		say("submit %d\n", r);
+		if (i % 2)
+			say("wait %d\n", vkQueueWaitIdle(c.queue));
+		else
+			say("fence %d\n", vkWaitForFences(c.device, 1, &fence, VK_TRUE, r ? 0 : 10000000000ull));
+		say("status %d\n", vkGetFenceStatus(c.device, fence));
+		vkResetFences(c.device, 1, &fence);
 	}
+	another_allocation();
+	say("idle %d\n", vkDeviceWaitIdle(c.device));
 	say("result %llu\n", (unsigned long long)client_sum(&c));
+	vkDestroyFence(c.device, fence, NULL);
 	client_end(&c);
 	return 0;
 }

@@ -1,16 +1,23 @@
-// cc: -shared -fPIC -ldl
+// cc: -shared -fPIC -ldl -pthread
 /*
  * vk_shim.c - a Vulkan driver that is lavapipe but for one thing: what no driver here does can be tried with it.
  *
- *   SHIM=untimed    its queues have no stamps            SHIM=lost     the device is lost at the 5th submit
- *   SHIM=transfer   its queues can only copy             SHIM=refuse   the 5th submit fails for want of memory
- *   SHIM=wrap       stamps have 32 bits                  SHIM=queries  query pools cannot be made
- *   SHIM=features   devices with more than was asked for SHIM=busy     nothing is ever seen to be done
- *                   cannot be made
+ *   untimed    its queues have no stamps                      lost       the device is lost at the 5th submit
+ *   transfer   its queues can only copy                       lost_fence, lost_idle  ... at the 3rd wait of that kind
+ *   wrap       stamps have 30 bits: a second                  refuse     the 5th submit fails for want of memory
+ *   features   no devices with more than was asked for        memory     only the first vkAllocateMemory succeeds
+ *   busy       its timeline semaphores never move             queries    query pools cannot be made
+ *   format     takes VK_FORMAT_R10X6_UNORM_PACK16 for one of its own
+ *   queues     has four families with five queues
+ *
+ * The environment's SHIM is one of these. A program that uses a queue for what it cannot do is stopped.
  */
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <vulkan/vulkan.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -18,9 +25,17 @@
 static PFN_vkGetInstanceProcAddr next;
 static PFN_vkGetDeviceProcAddr next_device;
 static PFN_vkGetPhysicalDeviceQueueFamilyProperties families;
-static PFN_vkQueueSubmit submit;
 static PFN_vkCreateDevice create;
-static int submits;
+static int submits, waits, allocations, lost;
+
+/* The driver's own functions of the device, where they are replaced. */
+#define REPLACED(X)                                                                                                     \
+	X(vkQueueSubmit) X(vkQueueSubmit2) X(vkQueueWaitIdle) X(vkGetDeviceQueue) X(vkCreateCommandPool)                \
+	X(vkAllocateCommandBuffers) X(vkCmdResetQueryPool) X(vkCmdWriteTimestamp) X(vkCmdCopyQueryPoolResults)          \
+	X(vkCmdDispatch) X(vkCreateQueryPool) X(vkGetSemaphoreCounterValue) X(vkCreateImage) X(vkAllocateMemory)        \
+	X(vkWaitForFences) X(vkDeviceWaitIdle) X(vkDestroyDevice) X(vkGetFenceStatus)
+#define MEMBER(name) PFN_##name name;
+static struct { REPLACED(MEMBER) } own;
 
 static int is(const char *mode)
 {
@@ -29,60 +44,246 @@ static int is(const char *mode)
 	return now && !strcmp(now, mode);
 }
 
-static void my_families(VkPhysicalDevice p, uint32_t *count, VkQueueFamilyProperties *list)
+/* ---- queues ----------------------------------------------------------------------------------------- */
+
+static const struct { VkQueueFlags flags; uint32_t queues, bits; } family[] = {
+	{ VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, 2, 64 },
+	{ VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, 1, 36 },
+	{ VK_QUEUE_TRANSFER_BIT, 1, 64 },
+	{ VK_QUEUE_COMPUTE_BIT, 1, 0 },
+};
+
+enum { FAMILIES = sizeof family / sizeof *family, TABLE = 4096 };
+
+static struct queue { VkQueue real; uint32_t family; } queue[FAMILIES][2];
+static struct { const void *handle; uint32_t family; } known[TABLE];    /* command pools and buffers */
+static unsigned known_count;
+static pthread_mutex_t one_queue = PTHREAD_MUTEX_INITIALIZER;           /* there is but one */
+
+static VkQueue real_queue(VkQueue q) { return is("queues") ? ((struct queue *)q)->real : q; }
+
+static void know(const void *handle, uint32_t f)
 {
-	families(p, count, list);
-	for (uint32_t i = 0; list && i < *count; i++) {
-		if (is("untimed"))
-			list[i].timestampValidBits = 0;
-		if (is("wrap"))
-			list[i].timestampValidBits = 32;
-		if (is("transfer"))
-			list[i].queueFlags = VK_QUEUE_TRANSFER_BIT;
-	}
+	pthread_mutex_lock(&one_queue);
+	if (known_count == TABLE)
+		abort();
+	known[known_count].handle = handle;
+	known[known_count++].family = f;
+	pthread_mutex_unlock(&one_queue);
 }
 
-static VkResult my_submit(VkQueue q, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
+static uint32_t family_of(const void *handle)
 {
-	if (count && ++submits >= 5 && is("lost"))
+	uint32_t found = 0;
+
+	pthread_mutex_lock(&one_queue);
+	for (unsigned i = 0; i < known_count; i++)
+		if (known[i].handle == handle)          /* the latest: handles come again */
+			found = known[i].family;
+	pthread_mutex_unlock(&one_queue);
+	return found;
+}
+
+static void must(int can, const char *what)
+{
+	if (can)
+		return;
+	fprintf(stderr, "vk_shim: %s on a queue that cannot\n", what);
+	abort();
+}
+
+static int computes(VkCommandBuffer b)
+{
+	return !is("queues") || family[family_of(b)].flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT);
+}
+
+static int stamps(VkCommandBuffer b) { return !is("untimed") && (!is("queues") || family[family_of(b)].bits); }
+
+static void my_vkGetDeviceQueue(VkDevice d, uint32_t f, uint32_t index, VkQueue *to)
+{
+	own.vkGetDeviceQueue(d, is("queues") ? 0 : f, is("queues") ? 0 : index, to);
+	if (!is("queues"))
+		return;
+	queue[f][index] = (struct queue){ *to, f };
+	*to = (VkQueue)&queue[f][index];
+}
+
+static VkResult my_vkCreateCommandPool(VkDevice d, const VkCommandPoolCreateInfo *info, const VkAllocationCallbacks *allocator, VkCommandPool *pool)
+{
+	VkCommandPoolCreateInfo other = *info;
+	VkResult r;
+
+	if (is("queues"))
+		other.queueFamilyIndex = 0;
+	r = own.vkCreateCommandPool(d, &other, allocator, pool);
+	if (r == VK_SUCCESS)
+		know(*pool, info->queueFamilyIndex);
+	return r;
+}
+
+static VkResult my_vkAllocateCommandBuffers(VkDevice d, const VkCommandBufferAllocateInfo *info, VkCommandBuffer *list)
+{
+	VkResult r = own.vkAllocateCommandBuffers(d, info, list);
+
+	for (uint32_t i = 0; r == VK_SUCCESS && i < info->commandBufferCount; i++)
+		know(list[i], family_of(info->commandPool));
+	return r;
+}
+
+static void my_vkCmdResetQueryPool(VkCommandBuffer b, VkQueryPool pool, uint32_t first, uint32_t count)
+{
+	must(computes(b) && !is("transfer"), "vkCmdResetQueryPool");
+	own.vkCmdResetQueryPool(b, pool, first, count);
+}
+
+static void my_vkCmdCopyQueryPoolResults(VkCommandBuffer b, VkQueryPool pool, uint32_t first, uint32_t count, VkBuffer to, VkDeviceSize offset,
+					 VkDeviceSize stride, VkQueryResultFlags flags)
+{
+	must(computes(b) && !is("transfer"), "vkCmdCopyQueryPoolResults");
+	own.vkCmdCopyQueryPoolResults(b, pool, first, count, to, offset, stride, flags);
+}
+
+static void my_vkCmdWriteTimestamp(VkCommandBuffer b, VkPipelineStageFlagBits stage, VkQueryPool pool, uint32_t query)
+{
+	must(stamps(b), "vkCmdWriteTimestamp");
+	own.vkCmdWriteTimestamp(b, stage, pool, query);
+}
+
+static void my_vkCmdDispatch(VkCommandBuffer b, uint32_t x, uint32_t y, uint32_t z)
+{
+	must(computes(b), "vkCmdDispatch");
+	own.vkCmdDispatch(b, x, y, z);
+}
+
+/* ---- submits and waits ---------------------------------------------------------------------------------- */
+
+/* r, or that the device is lost, from the 3rd such wait on. */
+static VkResult waited(VkResult r, const char *mode)
+{
+	lost |= is(mode) && ++waits >= 3;
+	return lost ? VK_ERROR_DEVICE_LOST : r;
+}
+
+static VkResult my_vkQueueWaitIdle(VkQueue q) { return waited(own.vkQueueWaitIdle(real_queue(q)), "lost_idle"); }
+static VkResult my_vkDeviceWaitIdle(VkDevice d) { return lost ? VK_ERROR_DEVICE_LOST : own.vkDeviceWaitIdle(d); }
+static VkResult my_vkGetFenceStatus(VkDevice d, VkFence f) { return lost ? VK_ERROR_DEVICE_LOST : own.vkGetFenceStatus(d, f); }
+
+static VkResult my_vkWaitForFences(VkDevice d, uint32_t count, const VkFence *list, VkBool32 all, uint64_t timeout)
+{
+	return waited(own.vkWaitForFences(d, count, list, all, timeout), "lost_fence");
+}
+
+static void my_vkDestroyDevice(VkDevice d, const VkAllocationCallbacks *allocator)
+{
+	own.vkDeviceWaitIdle(d);                        /* it goes on working, however lost */
+	own.vkDestroyDevice(d, allocator);
+}
+
+static VkResult my_vkQueueSubmit2(VkQueue q, uint32_t count, const VkSubmitInfo2 *infos, VkFence fence)
+{
+	VkResult r;
+
+	pthread_mutex_lock(&one_queue);
+	r = own.vkQueueSubmit2(real_queue(q), count, infos, fence);
+	pthread_mutex_unlock(&one_queue);
+	return r;
+}
+
+static VkResult my_vkQueueSubmit(VkQueue q, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
+{
+	VkResult r;
+
+	if (is("wrap"))
+		usleep(150000);
+	lost |= count && ++submits >= 5 && is("lost");
+	if (lost)
 		return VK_ERROR_DEVICE_LOST;
 	if (count && submits == 5 && is("refuse"))
 		return VK_ERROR_OUT_OF_DEVICE_MEMORY;
-	return submit(q, count, infos, fence);
+	pthread_mutex_lock(&one_queue);
+	r = own.vkQueueSubmit(real_queue(q), count, infos, fence);
+	pthread_mutex_unlock(&one_queue);
+	return r;
 }
+
+static void my_families(VkPhysicalDevice p, uint32_t *count, VkQueueFamilyProperties *list)
+{
+	uint32_t room = *count, one = 1;
+
+	if (!is("queues")) {
+		families(p, count, list);
+		for (uint32_t i = 0; list && i < *count; i++) {
+			if (is("untimed") || is("wrap"))
+				list[i].timestampValidBits = is("wrap") ? 30 : 0;
+			if (is("transfer"))
+				list[i].queueFlags = VK_QUEUE_TRANSFER_BIT;
+		}
+		return;
+	}
+	*count = list && room < FAMILIES ? room : FAMILIES;
+	for (uint32_t i = 0; list && i < *count; i++) {
+		families(p, &one, &list[i]);
+		list[i].queueFlags = family[i].flags;
+		list[i].queueCount = family[i].queues;
+		list[i].timestampValidBits = family[i].bits;
+	}
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------- */
 
 static VkResult my_create(VkPhysicalDevice p, const VkDeviceCreateInfo *info, const VkAllocationCallbacks *allocator, VkDevice *device)
 {
+	static const float priority = 1;
+	VkDeviceQueueCreateInfo one = { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority };
+	VkDeviceCreateInfo other = *info;
+
 	if (is("features") && (info->pNext || info->enabledExtensionCount))
 		return VK_ERROR_FEATURE_NOT_PRESENT;
-	return create(p, info, allocator, device);
+	if (is("queues")) {
+		other.queueCreateInfoCount = 1;
+		other.pQueueCreateInfos = &one;
+	}
+	return create(p, &other, allocator, device);
 }
 
-static VkResult my_query_pool(VkDevice d, const VkQueryPoolCreateInfo *info, const VkAllocationCallbacks *allocator, VkQueryPool *pool)
+static VkResult my_vkCreateQueryPool(VkDevice d, const VkQueryPoolCreateInfo *info, const VkAllocationCallbacks *allocator, VkQueryPool *pool)
 {
-	(void)d, (void)info, (void)allocator, (void)pool;
-	return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+	return is("queries") ? VK_ERROR_OUT_OF_DEVICE_MEMORY : own.vkCreateQueryPool(d, info, allocator, pool);
 }
 
-static VkResult my_counter(VkDevice d, VkSemaphore s, uint64_t *value)
+static VkResult my_vkGetSemaphoreCounterValue(VkDevice d, VkSemaphore s, uint64_t *value)
 {
-	(void)d, (void)s;
 	*value = 0;
-	return VK_SUCCESS;
+	return lost ? VK_ERROR_DEVICE_LOST : is("busy") ? VK_SUCCESS : own.vkGetSemaphoreCounterValue(d, s, value);
 }
+
+static VkResult my_vkAllocateMemory(VkDevice d, const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *allocator, VkDeviceMemory *memory)
+{
+	return is("memory") && allocations++ ? VK_ERROR_OUT_OF_DEVICE_MEMORY : own.vkAllocateMemory(d, info, allocator, memory);
+}
+
+static VkResult my_vkCreateImage(VkDevice d, const VkImageCreateInfo *info, const VkAllocationCallbacks *allocator, VkImage *image)
+{
+	VkImageCreateInfo other = *info;
+
+	if (is("format") && info->format == VK_FORMAT_R10X6_UNORM_PACK16)
+		other.format = VK_FORMAT_R16_UNORM;
+	return own.vkCreateImage(d, &other, allocator, image);
+}
+
+/* ---- the way in ------------------------------------------------------------------------------------------ */
 
 static PFN_vkVoidFunction my_get_device(VkDevice device, const char *name)
 {
 	PFN_vkVoidFunction found = next_device(device, name);
 
-	if (!strcmp(name, "vkQueueSubmit") && found) {
-		submit = (PFN_vkQueueSubmit)found;
-		return (PFN_vkVoidFunction)my_submit;
+#define REPLACE(function)                                                                                               \
+	if (found && !strcmp(name, #function)) {                                                                        \
+		own.function = (PFN_##function)found;                                                                   \
+		return (PFN_vkVoidFunction)my_##function;                                                               \
 	}
-	if (!strcmp(name, "vkCreateQueryPool") && is("queries"))
-		return (PFN_vkVoidFunction)my_query_pool;
-	if (!strcmp(name, "vkGetSemaphoreCounterValue") && is("busy"))
-		return (PFN_vkVoidFunction)my_counter;
+	REPLACED(REPLACE)
+#undef REPLACE
 	return found;
 }
 

@@ -322,11 +322,11 @@ static void images(void)
 	}
 	GOOD(vkEndCommandBuffer(b));
 	wait_fence(b);
-	truth("vkCmdClearColorImage", 1, 0, 0, 0);
-	truth("vkCmdCopyBufferToImage", times, 0, 0, 0);
-	truth("vkCmdCopyImage", times, 0, 0, 0);
-	truth("vkCmdBlitImage", times, 0, 0, 0);
-	truth("vkCmdCopyImageToBuffer", times, 0, 0, 0);
+	truth("vkCmdClearColorImage", 1, 32 * 32 * 4, 0, 0);
+	truth("vkCmdCopyBufferToImage", times, 16 * 32 * 4, 0, 0);
+	truth("vkCmdCopyImage", times, 32 * 32 * 4, 0, 0);
+	truth("vkCmdBlitImage", times, 16 * 16 * 4, 0, 0);
+	truth("vkCmdCopyImageToBuffer", times, 16 * 32 * 4, 0, 0);
 	for (int i = 0; i < 2; i++) {
 		vkDestroyImage(c.device, image[i], NULL);
 		vkFreeMemory(c.device, memory[i], NULL);
