@@ -180,27 +180,33 @@ static struct rec_queue cpu(void)
 
 u64 iree_device(void) { return cpu().device; }
 
+/* FILE:LINE; of a long path the end. */
+static void source_text(char *to, size_t size, const struct source *s)
+{
+	size_t room = size - 12, skip = s->path_length > room ? s->path_length - room : 0;
+
+	text_taken(to, room, s->path ? s->path + skip : NULL, s->path_length - skip);
+	if (!to[0])
+		return;
+	text_append(to, size, ":");
+	text_number(to, size, s->line, 10);
+}
+
 static void describe(struct iree_export *e, const struct library *l, u32 i)
 {
 	char name[256], source[160] = "";
-	struct args a = { 0 };
 
+	e->args.used = 0;
 	text_taken(name, sizeof name, l->names ? l->names[i] : NULL, ~0ul);
-	if (l->sources && l->sources[i].path_length)
-		text_taken(source, sizeof source - 12, l->sources[i].path, l->sources[i].path_length);
+	if (l->sources)
+		source_text(source, sizeof source, &l->sources[i]);
 	if (!name[0]) {
 		text_join(name, sizeof name, l->name, " export ");
 		text_number(name, sizeof name, i, 10);
 	}
-	args_text(&a, "executable", l->name);
-	if (source[0]) {
-		text_append(source, sizeof source, ":");
-		text_number(source, sizeof source, l->sources[i].line, 10);
-		args_text(&a, "source", source);
-	}
-	e->args_used = a.used <= sizeof e->args ? a.used : 0;
-	for (u32 k = 0; k < e->args_used; k++)
-		e->args[k] = a.text[k];
+	args_text(&e->args, "executable", l->name);
+	if (source[0])
+		args_text(&e->args, "source", source);
 	e->name = name_number(name);
 	e->queue = cpu().id;
 }

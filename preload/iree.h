@@ -65,8 +65,7 @@ struct iree_export {
 	u64 name;                       /* its number */
 	u64 queue;
 	u32 next;                       /* of its image, or of those that are free */
-	u32 args_used;
-	char args[232];
+	struct args args;
 };
 
 extern iree_kernel *iree_real[IREE_THUNKS];

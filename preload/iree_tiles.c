@@ -125,11 +125,8 @@ static void tell_begin(const struct dispatch *s, const struct iree_dispatch *d)
 {
 	const struct iree_export *e = &iree_export[s->key.export];
 	struct rec_work w = { .id = s->work, .queue = e->queue, .kind = WORK_KERNEL, .name = e->name, .x = d->x, .y = d->y, .z = d->z };
-	struct args a = { .used = e->args_used };
 
-	for (u32 i = 0; i < e->args_used; i++)
-		a.text[i] = e->args[i];
-	work_note(&w, &a);
+	work_note(&w, &e->args);
 }
 
 /* False: the tile is not counted. Inside of a hook, so that a signal handler's tiles keep off the lock. */

@@ -32,17 +32,22 @@ static u64 coarse_ns(void)
 	return (u64)t.tv_sec * 1000000000ull + (u64)t.tv_nsec;
 }
 
+/* Twice, because the first call finds nothing in the caches; the shorter one says more. */
 static void read_clock(const struct cl_timer *t)
 {
-	struct rec_device_clock r = { .device_id = t->id };
-	cl_ulong host, device;
+	struct rec_device_clock best = { 0 };
 
-	r.before = ticks();
-	if (cl.clGetDeviceAndHostTimer(t->device, &device, &host) != CL_SUCCESS)
-		return;
-	r.after = ticks();
-	r.device = device;
-	device_clock_note(&r);
+	for (u32 i = 0; i < 2; i++) {
+		cl_ulong host, device;
+		u64 before = ticks(), after;
+
+		if (cl.clGetDeviceAndHostTimer(t->device, &device, &host) != CL_SUCCESS)
+			return;
+		after = ticks();
+		if (!i || after - before < best.after - best.before)
+			best = (struct rec_device_clock){ .device_id = t->id, .before = before, .after = after, .device = device };
+	}
+	device_clock_note(&best);
 }
 
 /* At first it is soon read again, so that short runs have more than one reading. */

@@ -109,10 +109,10 @@ static void fail_if_of(void *object, void *event)
 	struct job *job = object;
 	cl_int status = 0;
 
-	if (__atomic_load_n(&job->event, __ATOMIC_ACQUIRE) != event || cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) ||
-	    status >= 0)
+	if (__atomic_load_n(&job->event, __ATOMIC_ACQUIRE) != event)
 		return;
-	if (take(job, event))
+	cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+	if (status < 0 && take(job, event))
 		work_failed_note(job->work, status);
 }
 

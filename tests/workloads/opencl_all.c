@@ -5,8 +5,8 @@
  * Prints for each "work NAME KIND BYTES QUEUED SUBMITTED START END": what the device says of it (0 where nobody asked), and for
  * its memory what is expected of the device.
  */
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
 #include "opencl.h"
-#include <CL/cl_ext.h>
 #include <stdbool.h>
 
 enum { SIDE = 32, BYTES = SIDE * SIDE * 4, SPINS = 4 };
@@ -126,6 +126,7 @@ static void kernels_(const struct cl *c, cl_command_queue q, cl_mem m)
 	cl_kernel scale = cl_kernel_of(c, "scale"), spin = cl_kernel_of(c, "spin"), clone;
 	size_t global[2] = { 64, 4 }, local[2] = { 16, 1 }, one = 1;
 	float by = 2;
+	cl_event e, *event;
 	int rounds = 2000000, calls = 0, *argument = &calls;
 	cl_int error;
 
@@ -145,7 +146,13 @@ static void kernels_(const struct cl *c, cl_command_queue q, cl_mem m)
 	MUST(clFlush(q));
 	MUST(clEnqueueMarkerWithWaitList(q, 0, NULL, note("clEnqueueMarkerWithWaitList", "mark", 0)));
 	MUST(clEnqueueBarrierWithWaitList(q, 0, NULL, note("clEnqueueBarrierWithWaitList", "mark", 0)));
+	/* OpenCL 1.0's: the first must have an event, the second has none and is a call only; PoCL has no clEnqueueWaitForEvents */
+	event = note("clEnqueueMarker", "mark", 0);
+	MUST(clEnqueueMarker(q, event ? event : &e));
+	MUST(clEnqueueBarrier(q));
 	MUST(clFinish(q));
+	if (!event)
+		clReleaseEvent(e);
 	say("native %d\n", calls);
 	clReleaseKernel(scale);
 	clReleaseKernel(spin);
@@ -177,7 +184,8 @@ static void memory(const struct cl *c, struct books *b)
 	cl_image_desc flat = { .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 100, .image_height = 50 };
 	cl_image_desc deep = { .image_type = CL_MEM_OBJECT_IMAGE3D, .image_width = 20, .image_height = 10, .image_depth = 5 };
 	cl_buffer_region first = { 0, 4096 }, second = { 8192, 2048 };
-	cl_mem whole = cl_buffer(c, 16384, CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR, NULL), part[2], image[2];
+	cl_image_desc line = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 256 };
+	cl_mem whole = cl_buffer(c, 16384, CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR, NULL), part[3], image[5];
 	cl_int error;
 
 	books_alloc(b, 16384);
@@ -191,12 +199,30 @@ static void memory(const struct cl *c, struct books *b)
 	image[1] = clCreateImage(c->context, CL_MEM_READ_WRITE, &format, &deep, NULL, &error);
 	MUST(error);
 	books_alloc(b, 20 * 10 * 5 * 16);
+	line.mem_object = whole;
+	part[2] = clCreateImage(c->context, CL_MEM_READ_ONLY, &format, &line, NULL, &error);
+	MUST(error);
 	clReleaseMemObject(whole);              /* lives on as long as its parts */
-	clReleaseMemObject(part[1]);
-	clReleaseMemObject(part[0]);
+	for (int i = 0; i < 3; i++)
+		clReleaseMemObject(part[2 - i]);
 	books_free(b, 16384);
-	for (int i = 0; i < 2; i++)
-		clReleaseMemObject(image[i]);
+	image[2] = clCreateImage2D(c->context, CL_MEM_READ_WRITE, &format, 10, 10, 0, NULL, &error);
+	MUST(error);
+	books_alloc(b, 10 * 10 * 16);
+	image[3] = clCreateImage3D(c->context, CL_MEM_READ_WRITE, &format, 10, 10, 10, 0, 0, NULL, &error);
+	MUST(error);
+	books_alloc(b, 10 * 10 * 10 * 16);
+	image[4] = clCreateBufferWithProperties(c->context, NULL, CL_MEM_READ_WRITE, 333, NULL, &error);
+	say("with properties %d\n", error);
+	if (image[4])
+		books_alloc(b, 333);
+	for (int i = 0; i < 5; i++)
+		if (image[i])
+			clReleaseMemObject(image[i]);
+	if (image[4])
+		books_free(b, 333);
+	books_free(b, 10 * 10 * 16);
+	books_free(b, 10 * 10 * 10 * 16);
 	books_free(b, 100 * 50 * 16);
 	books_free(b, 20 * 10 * 5 * 16);
 }

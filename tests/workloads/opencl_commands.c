@@ -1,6 +1,6 @@
 // cc: -lOpenCL
 /*
- * opencl_commands.c - a command buffer between two kernels, twice; says when the device was done with each.
+ * opencl_commands.c - a command buffer between two kernels, twice; says when each was queued and when it was over.
  */
 #include "opencl.h"
 #include <CL/cl_ext.h>
@@ -44,10 +44,11 @@ int main(void)
 		MUST(clFinish(q));
 	}
 	for (int i = 0; i < n; i++) {
-		cl_ulong end;
+		cl_ulong queued, end;
 
+		MUST(clGetEventProfilingInfo(e[i], CL_PROFILING_COMMAND_QUEUED, sizeof queued, &queued, NULL));
 		MUST(clGetEventProfilingInfo(e[i], CL_PROFILING_COMMAND_END, sizeof end, &end, NULL));
-		say("%s %llu\n", i % 3 == 1 ? "group" : "kernel", (unsigned long long)end);
+		say("%s %llu %llu\n", i % 3 == 1 ? "group" : "kernel", (unsigned long long)queued, (unsigned long long)end);
 		clReleaseEvent(e[i]);
 	}
 	clReleaseCommandBufferKHR_(b);

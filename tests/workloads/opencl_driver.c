@@ -6,6 +6,7 @@
  *
  *   busy_N     runs for N us                   refuse_N   cannot be enqueued: error -N
  *   fail_N     its event ends with status -N   lost       the device is gone, with all that is enqueued or will be
+ *   held       runs until somebody calls clFinish
  *
  * A buffer of more than 1 GiB cannot be made. There are three devices; each has a clock of its own, and clHostTimeSTANDIN()
  * knows what CLOCK_MONOTONIC was when it showed a time. A loader finds the driver by OCL_ICD_VENDORS; it can be opened itself, too.
@@ -71,7 +72,7 @@ struct _cl_device_id {
 	const char *name, *version;
 	double rate;                    /* seconds of its clock in a second of the host's */
 	long long ahead;
-	bool works, lost;
+	bool works, lost, finishing;
 	struct _cl_event *first, **last;        /* what is enqueued */
 	long long timer_reads;
 };
@@ -412,7 +413,7 @@ struct _cl_event {
 	/* what there is to do */
 	int busy_us;
 	cl_int ends_with;
-	bool loses_device;
+	bool loses_device, is_held;
 	const void *from;
 	void *to;
 	size_t bytes, pattern;          /* pattern: bytes of what it is filled with */
@@ -497,7 +498,7 @@ static void run(cl_event e)
 		((char *)e->to)[i] = ((const char *)e->from)[i % e->pattern];
 	if (!e->pattern && e->bytes)
 		memcpy(e->to, e->from, e->bytes);
-	while (host_now() < until)
+	while (host_now() < until || (e->is_held && !__atomic_load_n(&e->queue->device->finishing, __ATOMIC_ACQUIRE)))
 		;
 }
 
@@ -586,7 +587,7 @@ static cl_int enqueue(cl_command_queue q, struct _cl_event about, bool blocking,
 
 cl_int clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint dim, const size_t *offset, const size_t *global, const size_t *local, WAIT_LIST)
 {
-	struct _cl_event about = { .loses_device = !strcmp(k->name, "lost") };
+	struct _cl_event about = { .loses_device = !strcmp(k->name, "lost"), .is_held = !strcmp(k->name, "held") };
 
 	(void)dim, (void)offset, (void)global, (void)local;
 	if (!strncmp(k->name, "refuse_", 7))
@@ -620,10 +621,12 @@ cl_int clFlush(cl_command_queue q)
 
 cl_int clFinish(cl_command_queue q)
 {
+	__atomic_store_n(&q->device->finishing, true, __ATOMIC_RELEASE);
 	pthread_mutex_lock(&lock);
 	while (q->device->first)
 		pthread_cond_wait(&change, &lock);
 	pthread_mutex_unlock(&lock);
+	__atomic_store_n(&q->device->finishing, false, __ATOMIC_RELEASE);
 	return clFlush(q);
 }
 

@@ -59,12 +59,12 @@ static void memory(const struct cl *c)
 static void lose(const struct cl *c, cl_command_queue q)
 {
 	cl_mem m = cl_buffer(c, 4096, CL_MEM_READ_WRITE, NULL);
-	cl_kernel slow = cl_kernel_of(c, "busy_20000"), k = cl_kernel_of(c, "lost"), tail = cl_kernel_of(c, "busy_1");
+	cl_kernel held = cl_kernel_of(c, "held"), k = cl_kernel_of(c, "lost"), tail = cl_kernel_of(c, "busy_1");
 	size_t global = 1;
 	char host[64];
 
 	/* in a row, so that what is behind it is in the queue when the device is lost */
-	say("slow %d\n", clEnqueueNDRangeKernel(q, slow, 1, NULL, &global, NULL, 0, NULL, NULL));
+	say("held %d\n", clEnqueueNDRangeKernel(q, held, 1, NULL, &global, NULL, 0, NULL, NULL));
 	say("lost %d\n", clEnqueueNDRangeKernel(q, k, 1, NULL, &global, NULL, 0, NULL, NULL));
 	for (int i = 0; i < 3; i++)
 		say("behind %d\n", clEnqueueNDRangeKernel(q, tail, 1, NULL, &global, NULL, 0, NULL, NULL));
@@ -77,7 +77,7 @@ static void lose(const struct cl *c, cl_command_queue q)
 	    clEnqueueMarkerWithWaitList(q, 0, NULL, NULL));
 	failed += 2;
 	clReleaseMemObject(m);
-	clReleaseKernel(slow);
+	clReleaseKernel(held);
 	clReleaseKernel(k);
 	clReleaseKernel(tail);
 }
