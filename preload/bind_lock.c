@@ -14,7 +14,7 @@ struct work { void (*f)(void *); void *argument; };
 static void nothing(void) { }
 
 /* Called with no work if somebody else looks our symbol up. */
-static void (*do_work(void))(void)
+static __attribute__((used)) void (*do_work(void))(void)
 {
 	struct work *w = tls.locked_work;
 

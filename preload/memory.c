@@ -12,6 +12,8 @@ void *memset(void *to, int byte, size_t n);
 int memcmp(const void *a, const void *b, size_t n);
 size_t strlen(const char *s);
 
+typedef u64 any_word __attribute__((aligned(1), may_alias));
+
 enum { LONG = 256 };                    /* from here on the string instructions pay */
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n)
@@ -24,7 +26,7 @@ void *memcpy(void *restrict to, const void *restrict from, size_t n)
 		return to;
 	}
 	for (; n >= 8; n -= 8, t += 8, f += 8)
-		*(u64 __attribute__((aligned(1), may_alias)) *)t = *(const u64 __attribute__((aligned(1), may_alias)) *)f;
+		*(any_word *)t = *(const any_word *)f;
 	for (; n; n--)
 		*t++ = *f++;
 	return to;
