@@ -12,19 +12,21 @@ struct batch {
 	const VkCommandBuffer *one;
 	const VkCommandBufferSubmitInfo *two;
 	bool refused;                   /* must stay as it is */
-	bool whole;                     /* timed as one piece */
-	u64 words;                      /* of results */
+	bool timed, whole;              /* whole: as one piece */
+	struct vk_part *first, *last;
 	struct vk_slot *slot;
-	struct vk_part *parts;          /* its first */
-	u32 early;                      /* how many of them have a slot of their own */
+	u32 early;                      /* how many of its parts have a slot of their own */
 };
 
 struct plan {
+	const VkSubmitInfo *one;        /* what the program submits: in this form or the other */
+	const VkSubmitInfo2 *two;
+	bool second;
+	u64 name;                       /* of the call */
 	struct vk_queue *queue;
 	struct vk_submit *submit;
 	u32 batches, buffers, works;
 	struct batch *batch;
-	u64 words;
 	bool marked;                    /* its end can be seen */
 };
 
