@@ -7,7 +7,8 @@
  *   vk_pools.c      command pools and command buffers
  *   vk_record.c     command buffers: what is recorded in them, with stamps around it
  *   vk_stamps.c     query pools of a command buffer; their results are copied on the device
- *   vk_submit.c     submits: our copies are appended to the program's own, and a mark that tells when they are done
+ *   vk_submit.c     submits: what is in them
+ *   vk_hand.c       ... on their way to the driver, with copies of our own behind them and a mark that tells when they are done
  *   vk_post.c       ... those copies (vk_plan.h)
  *   vk_ring.c       where the copies go
  *   vk_wait.c       waits and polls

@@ -1,5 +1,6 @@
 /*
- * vk_plan.h - a submit on its way to the driver: vk_submit.c makes the plan, vk_post.c our own command buffers for it.
+ * vk_plan.h - a submit on its way to the driver: vk_submit.c makes the plan, vk_post.c our own command buffers for it,
+ * vk_hand.c hands it over.
  */
 #ifndef VK_PLAN_H
 #define VK_PLAN_H
@@ -37,5 +38,7 @@ static inline VkCommandBuffer handle_in(const struct batch *b, u32 i)
 
 void vk_plan_prepare(struct plan *p);           /* command buffers and memory for the results, if there are any to be had */
 void vk_plan_untime(struct plan *p);            /* it goes without them */
+VkResult vk_plan_submit(struct plan *p, VkFence fence);
+VkResult vk_plan_plain(const struct plan *p, VkQueue queue, u32 count, VkFence fence);          /* as the program said it */
 
 #endif
