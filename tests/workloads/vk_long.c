@@ -1,4 +1,4 @@
-/* vk_long.c - SUBMITS submits of ten small dispatches, each recorded anew; says how much memory that took at most (KiB) */
+/* vk_long.c - vk_long SUBMITS DISPATCHES: so many small dispatches in each, recorded anew; says how much memory that took at most (KiB) */
 #include "vk_client.h"
 
 static struct client c;
@@ -18,7 +18,7 @@ static long high_water(void)
 
 int main(int argc, char **argv)
 {
-	long submits = argc > 1 ? atol(argv[1]) : 100;
+	long submits = argc > 2 ? atol(argv[1]) : 100, dispatches = argc > 2 ? atol(argv[2]) : 10;
 	VkCommandBuffer b;
 
 	c.version = VK_API_VERSION_1_2;
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 	for (long i = 0; i < submits; i++) {
 		client_begin(b, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, 0);
 		client_bind(&c, b, 3, 1);
-		for (int k = 0; k < 10; k++)
+		for (long k = 0; k < dispatches; k++)
 			vkCmdDispatch(b, 1, 1, 1);
 		GOOD(vkEndCommandBuffer(b));
 		client_submit(&c, b, VK_NULL_HANDLE);
