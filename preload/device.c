@@ -4,31 +4,35 @@
 #include "device.h"
 #include "buffer.h"
 #include "handles.h"
+#include <string.h>
 
 /* ---- arguments ------------------------------------------------------------------------ */
 
-static void add(struct args *a, const char *key, const char *value)
+static void add(struct args *a, const char *key, size_t k, const char *value, size_t v)
 {
-	size_t k = text_length(key), v = text_length(value);
+	char *to = a->text + a->used;
 
 	if (a->used + k + v + 2 > sizeof a->text)
 		return;
-	text_copy(a->text + a->used, sizeof a->text - a->used, key);
+	memcpy(to, key, k);
 	if (k)
-		a->text[a->used + k++] = '=';
-	text_copy(a->text + a->used + k, sizeof a->text - a->used - k, value);
+		to[k++] = '=';
+	memcpy(to + k, value, v);
+	to[k + v] = 0;
 	a->used += k + v + 1;
 }
 
-void args_text(struct args *a, const char *key, const char *value) { add(a, key, value); }
-void args_word(struct args *a, const char *word) { add(a, "", word); }
+void args_text(struct args *a, const char *key, const char *value) { add(a, key, text_length(key), value, text_length(value)); }
+void args_word(struct args *a, const char *word) { add(a, "", 0, word, text_length(word)); }
 
-void args_number(struct args *a, const char *key, u64 value)
+void args_digits(struct args *a, const char *key, size_t length, u64 value)
 {
-	char digits[24] = "";
+	char digits[20], *end = digits + sizeof digits, *p = end;
 
-	text_number(digits, sizeof digits, value, 10);
-	add(a, key, digits);
+	do
+		*--p = '0' + value % 10;
+	while (value /= 10);
+	add(a, key, length, p, (size_t)(end - p));
 }
 
 void args_hex(struct args *a, const char *key, u64 value)
@@ -36,7 +40,7 @@ void args_hex(struct args *a, const char *key, u64 value)
 	char digits[24] = "0x";
 
 	text_number(digits, sizeof digits, value, 16);
-	add(a, key, digits);
+	args_text(a, key, digits);
 }
 
 /* ---- numbers --------------------------------------------------------------------------- */

@@ -7,7 +7,8 @@
  *   vk_pools.c      command pools and command buffers
  *   vk_record.c     command buffers: what is recorded in them, with stamps around it
  *   vk_stamps.c     query pools of a command buffer; their results are copied on the device
- *   vk_submit.c     submits: our copies are appended to the program's own, and a mark that tells when they are done
+ *   vk_submit.c     submits: what is in them
+ *   vk_hand.c       ... on their way to the driver, with copies of our own behind them and a mark that tells when they are done
  *   vk_post.c       ... those copies (vk_plan.h)
  *   vk_ring.c       where the copies go
  *   vk_wait.c       waits and polls
@@ -95,7 +96,7 @@ VK_INSTANCE_WRAPPED(VK_WRAPPER)
 
 /* ---- instances and devices: vk_objects.c ------------------------------------------------ */
 
-enum { VK_FAMILIES = 16, VK_CHUNKS = 16 };
+enum { VK_FAMILIES = 16, VK_CHUNKS = 16, VK_PIECES = 8 };
 
 struct vk_instance {
 	VkInstance handle;
@@ -123,7 +124,7 @@ struct vk_device {
 	bool timeline;                  /* timeline semaphores are switched on */
 	bool hide_timeline, hide_calibrated;    /* by an extension that the program did not ask for: it shall not see it */
 	bool calibrated, monotonic;     /* its clock can be read; together with CLOCK_MONOTONIC */
-	u64 calibrate_next;             /* CLOCK_MONOTONIC ns: not before this */
+	u64 calibrate_next;             /* ticks: not before this */
 	u64 clock_long, clock_at;       /* latest stamp of few bits, extended; when it was seen, CLOCK_MONOTONIC ns */
 	u32 lock;                       /* of the lists below; for a few instructions, never around a real call */
 	struct vk_queue *queues;
@@ -151,10 +152,10 @@ void vk_drain_all(bool last);                   /* at exit */
 
 #define DEVICE(object) ((object) ? (object)->device : NULL)
 
-static inline void vk_call_note(u64 begin, u32 kind, const char *name, VkResult r, const struct args *a, struct caller at)
+static inline void vk_call_note(u64 begin, u32 kind, u64 name, VkResult r, const struct args *a, struct caller at)
 {
 	if (begin)
-		call_note(begin, &(struct call){ kind, name_number(name), .error = r < 0 ? r : 0 }, a, at);
+		call_note(begin, &(struct call){ kind, name, .error = r < 0 ? r : 0 }, a, at);
 }
 
 /* ---- command buffers: vk_record.c, vk_stamps.c ------------------------------------------- */
@@ -191,6 +192,7 @@ struct vk_recording {
 	u64 mark;
 };
 
+struct vk_content;
 struct vk_stamps { struct vk_stamps *next; VkQueryPool pool; u32 ops; };        /* two queries an op */
 struct vk_range { struct vk_range *next; VkBuffer buffer; VkDeviceMemory memory; u64 bytes, used; };
 
@@ -228,6 +230,7 @@ bool vk_stamps_keep(struct vk_command_buffer *c, struct vk_command_buffer *secon
 void vk_stamps_release(struct vk_command_buffer *c);
 void vk_stamps_free(struct vk_device *d);
 void vk_stamps_copy(struct vk_command_buffer *from, VkCommandBuffer in, VkBuffer to, u64 offset);
+void vk_stamps_tell(const struct vk_command_buffer *from, struct vk_content *to);              /* what that copies */
 
 /* Where results go: buffers that the host can read. */
 bool vk_buffer_make(struct vk_device *d, u64 bytes, bool host, VkBuffer *buffer, VkDeviceMemory *memory, void **at);
@@ -235,24 +238,39 @@ void vk_buffer_free(struct vk_device *d, VkBuffer buffer, VkDeviceMemory memory)
 
 /* ---- queues: vk_submit.c, vk_ring.c, vk_drain.c ------------------------------------------- */
 
+/* What `post` below copies: results of so many ops of query pools, in this order; then those of the batch as a whole. */
+struct vk_content {
+	u64 words;
+	u32 pieces;
+	bool whole, odd;                /* odd: not known, or more than can be told here */
+	struct { VkQueryPool pool; u32 ops; } piece[VK_PIECES];
+};
+
 /* Our own command buffers of one batch: `pre` runs before the program's, `post` after them. */
 struct vk_slot {
 	struct vk_slot *next;
 	VkCommandBuffer pre, post;
 	VkQueryPool pool;               /* two stamps around the batch, if it is timed as a whole */
+	u64 *at, words;                 /* where `post` copies to, as the host sees it */
+	VkBuffer buffer;                /* ... and as the device does */
+	u64 offset;
+	struct vk_content content;      /* of `post` as it is now */
 };
 
 /* One command buffer of a submit, or a batch as a whole. */
 struct vk_part {
 	struct vk_part *next;
 	struct vk_recording *recording; /* NULL: the batch as a whole */
+	struct vk_command_buffer *from; /* on its way to the driver only; and which of its batch it is */
+	u32 index;
+	bool early;                     /* its stamps must be taken before the batch is over */
+	struct vk_slot *slot;           /* its own, then */
+	u64 words;                      /* of its stamps */
 	const u64 *stamps;              /* NULL: has none */
-	struct vk_slot *slot;           /* its own, if its stamps must be taken early */
-	bool early;
 	u64 work;                       /* number of its first op */
 };
 
-struct vk_arena { struct vk_arena *next; VkBuffer buffer; VkDeviceMemory memory; u64 *at; u64 words, head, tail; };
+struct vk_arena { struct vk_arena *next; VkBuffer buffer; VkDeviceMemory memory; u64 *at; u64 words, used; };
 
 struct vk_submit {
 	struct vk_submit *next;
@@ -261,8 +279,6 @@ struct vk_submit {
 	VkFence told;                   /* the program's own */
 	u64 begin;                      /* ticks */
 	u64 seen;                       /* ticks: when it was found done; 0: not yet */
-	struct vk_arena *arena;         /* is free up to arena_end then */
-	u64 arena_end;
 	struct vk_part *parts, **parts_end;
 	struct vk_slot *slots;
 };
@@ -284,7 +300,7 @@ struct vk_queue {
 	u32 draining;
 	struct vk_submit *pending, **pending_end;
 	struct vk_slot *slots;          /* free */
-	struct vk_arena *arenas;        /* the first is in use */
+	struct vk_arena *arenas;        /* memory for them: the first is in use */
 	VkFence fence[VK_FENCES];       /* free */
 	u32 fences;
 	u64 observed;                   /* ticks: end of the last work that nobody timed */
@@ -293,9 +309,8 @@ struct vk_queue {
 };
 
 bool vk_ring_start(struct vk_queue *q);                 /* once; false: there is no way to tell when a submit is done */
-struct vk_slot *vk_ring_slot(struct vk_queue *q, bool whole);
+struct vk_slot *vk_ring_slot(struct vk_queue *q, const struct vk_content *wanted);      /* its content is that, or odd */
 void vk_ring_put_slots(struct vk_queue *q, struct vk_slot *list);
-u64 *vk_ring_take(struct vk_queue *q, u64 words);       /* in q->arenas, up to its new head */
 VkFence vk_ring_fence(struct vk_queue *q);
 void vk_ring_put_fence(struct vk_queue *q, VkFence fence);
 void vk_ring_release(struct vk_queue *q);

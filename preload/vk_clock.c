@@ -6,7 +6,7 @@
  */
 #include "vk.h"
 
-enum { EVERY_NS = 50000000 };
+enum { EVERY_TICKS = 100000000 };       /* some 50 ms */
 
 static u64 monotonic(void)
 {
@@ -63,15 +63,12 @@ void vk_clock_read(struct vk_device *d, bool now)
 		{ .sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT, .timeDomain = VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT },
 	};
 	struct rec_device_clock c = { .device_id = d->number };
-	u64 stamps[2] = { 0, 0 }, t;
+	u64 stamps[2] = { 0, 0 };
 
-	if (!d->calibrated || !vk_wanted())
-		return;
-	t = monotonic();
-	if (!now && t < __atomic_load_n(&d->calibrate_next, __ATOMIC_RELAXED))
-		return;
-	__atomic_store_n(&d->calibrate_next, t + EVERY_NS, __ATOMIC_RELAXED);
 	c.before = ticks();
+	if (!d->calibrated || !vk_wanted() || (!now && c.before < __atomic_load_n(&d->calibrate_next, __ATOMIC_RELAXED)))
+		return;
+	__atomic_store_n(&d->calibrate_next, c.before + EVERY_TICKS, __ATOMIC_RELAXED);
 	if (d->fn.vkGetCalibratedTimestampsEXT(d->handle, d->monotonic ? 2 : 1, domains, stamps, &c.deviation) != VK_SUCCESS)
 		return;
 	c.after = ticks();

@@ -249,7 +249,7 @@ VkResult w_vkCreateDevice(VkPhysicalDevice physical, const VkDeviceCreateInfo *i
 		vk_device_known(&d);
 	}
 	sys_munmap(q, sizeof *q);
-	vk_call_note(begin, CALL_OTHER, "vkCreateDevice", r, NULL, CALLER());
+	vk_call_note(begin, CALL_OTHER, NAMED("vkCreateDevice"), r, NULL, CALLER());
 	api_leave();
 	return r;
 }

@@ -122,8 +122,6 @@ void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status, u64 now
 	if (last)
 		vk_clock_bound(q->device, s->begin, ticks(), last);
 	q->observed = now;
-	if (s->arena)
-		__atomic_store_n(&s->arena->tail, s->arena_end, __ATOMIC_RELEASE);
 	vk_ring_put_slots(q, s->slots);
 	if (s->fence)
 		vk_ring_put_fence(q, s->fence);

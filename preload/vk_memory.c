@@ -87,7 +87,7 @@ VkResult w_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info, c
 	args_number(&a, "bytes", info->allocationSize);
 	if (r == VK_SUCCESS && vk_ours(d) && vk_wanted())
 		memory_known(d, *memory, info, CALLER());
-	vk_call_note(begin, CALL_MEMORY, "vkAllocateMemory", r, &a, CALLER());
+	vk_call_note(begin, CALL_MEMORY, NAMED("vkAllocateMemory"), r, &a, CALLER());
 	api_leave();
 	return r;
 }
@@ -138,7 +138,7 @@ void w_vkFreeMemory(VkDevice device, VkDeviceMemory memory, const VkAllocationCa
 	}
 	VK_CALL(d, vkFreeMemory)(device, memory, allocator);
 	if (memory)
-		vk_call_note(begin, CALL_MEMORY, "vkFreeMemory", 0, NULL, CALLER());
+		vk_call_note(begin, CALL_MEMORY, NAMED("vkFreeMemory"), 0, NULL, CALLER());
 	api_leave();
 }
 
@@ -370,7 +370,7 @@ VkResult w_vkMapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSize offs
 		args_text(&a, "bytes", "to the end");
 	else
 		args_number(&a, "bytes", size);
-	vk_call_note(begin, CALL_MEMORY, "vkMapMemory", r, &a, CALLER());
+	vk_call_note(begin, CALL_MEMORY, NAMED("vkMapMemory"), r, &a, CALLER());
 	api_leave();
 	return r;
 }

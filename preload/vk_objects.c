@@ -83,7 +83,7 @@ VkResult vk_create_instance(PFN_vkCreateInstance create, PFN_vkGetInstanceProcAd
 
 	if (r == VK_SUCCESS && vk_wanted())
 		instance_known(*instance, info, get ? get : getter_beside(create));
-	vk_call_note(begin, CALL_OTHER, "vkCreateInstance", r, NULL, at);
+	vk_call_note(begin, CALL_OTHER, NAMED("vkCreateInstance"), r, NULL, at);
 	api_leave();
 	return r;
 }
@@ -289,7 +289,7 @@ void w_vkDestroyDevice(VkDevice device, const VkAllocationCallbacks *allocator)
 		pool_put(&device_pool, d);
 	}
 	destroy(device, allocator);
-	vk_call_note(begin, CALL_OTHER, "vkDestroyDevice", 0, NULL, CALLER());
+	vk_call_note(begin, CALL_OTHER, NAMED("vkDestroyDevice"), 0, NULL, CALLER());
 	api_leave();
 }
 

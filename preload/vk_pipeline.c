@@ -27,7 +27,7 @@ VkResult w_vkCreateShaderModule(VkDevice device, const VkShaderModuleCreateInfo 
 		spirv_read(&m->code, info->pCode, info->codeSize);
 		handles_put(&modules, vk_key(d, (u64)*module), m);
 	}
-	vk_call_note(begin, CALL_BUILD, "vkCreateShaderModule", r, NULL, CALLER());
+	vk_call_note(begin, CALL_BUILD, NAMED("vkCreateShaderModule"), r, NULL, CALLER());
 	api_leave();
 	return r;
 }
@@ -123,7 +123,7 @@ VkResult w_vkCreateComputePipelines(VkDevice device, VkPipelineCache cache, uint
 			pipeline_known(d, list[i], &infos[i].stage);
 	args_text(&a, "entry_point", count ? infos[0].stage.pName : "");
 	args_number(&a, "pipelines", count);
-	vk_call_note(begin, CALL_BUILD, "vkCreateComputePipelines", r, &a, CALLER());
+	vk_call_note(begin, CALL_BUILD, NAMED("vkCreateComputePipelines"), r, &a, CALLER());
 	api_leave();
 	return r;
 }
@@ -138,7 +138,7 @@ VkResult w_vkCreateGraphicsPipelines(VkDevice device, VkPipelineCache cache, uin
 
 	a.used = 0;
 	args_number(&a, "pipelines", count);
-	vk_call_note(begin, CALL_BUILD, "vkCreateGraphicsPipelines", r, &a, CALLER());
+	vk_call_note(begin, CALL_BUILD, NAMED("vkCreateGraphicsPipelines"), r, &a, CALLER());
 	api_leave();
 	return r;
 }

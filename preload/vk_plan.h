@@ -1,5 +1,6 @@
 /*
- * vk_plan.h - a submit on its way to the driver: vk_submit.c makes the plan, vk_post.c our own command buffers for it.
+ * vk_plan.h - a submit on its way to the driver: vk_submit.c makes the plan, vk_post.c our own command buffers for it,
+ * vk_hand.c hands it over.
  */
 #ifndef VK_PLAN_H
 #define VK_PLAN_H
@@ -12,19 +13,21 @@ struct batch {
 	const VkCommandBuffer *one;
 	const VkCommandBufferSubmitInfo *two;
 	bool refused;                   /* must stay as it is */
-	bool whole;                     /* timed as one piece */
-	u64 words;                      /* of results */
+	bool timed, whole;              /* whole: as one piece */
+	struct vk_part *first, *last;
 	struct vk_slot *slot;
-	struct vk_part *parts;          /* its first */
-	u32 early;                      /* how many of them have a slot of their own */
+	u32 early;                      /* how many of its parts have a slot of their own */
 };
 
 struct plan {
+	const VkSubmitInfo *one;        /* what the program submits: in this form or the other */
+	const VkSubmitInfo2 *two;
+	bool second;
+	u64 name;                       /* of the call */
 	struct vk_queue *queue;
 	struct vk_submit *submit;
 	u32 batches, buffers, works;
 	struct batch *batch;
-	u64 words;
 	bool marked;                    /* its end can be seen */
 };
 
@@ -35,5 +38,7 @@ static inline VkCommandBuffer handle_in(const struct batch *b, u32 i)
 
 void vk_plan_prepare(struct plan *p);           /* command buffers and memory for the results, if there are any to be had */
 void vk_plan_untime(struct plan *p);            /* it goes without them */
+VkResult vk_plan_submit(struct plan *p, VkFence fence);
+VkResult vk_plan_plain(const struct plan *p, VkQueue queue, u32 count, VkFence fence);          /* as the program said it */
 
 #endif

@@ -22,107 +22,111 @@ static void barrier(const struct vk_functions *fn, VkCommandBuffer in, VkPipelin
 	fn->vkCmdPipelineBarrier(in, VK_PIPELINE_STAGE_TRANSFER_BIT, to, 0, 1, &memory, 0, NULL, 0, NULL);
 }
 
-static void copy_part(const struct vk_functions *fn, struct vk_command_buffer *c, const struct vk_part *part, VkCommandBuffer in, VkBuffer to,
-		      const u64 *base)
+/* Copies the results of a part to its place. */
+static void copy_part(const struct vk_functions *fn, const struct vk_part *part, const struct vk_slot *s)
 {
 	const struct vk_recording *r = part->recording;
-	u64 offset = (u64)((const char *)part->stamps - (const char *)base);
+	u64 offset = s->offset + (u64)((const char *)part->stamps - (const char *)s->at);
 
 	if (r->stamped && r->ops) {
-		vk_stamps_copy(c, in, to, offset);
+		vk_stamps_copy(part->from, s->post, s->buffer, offset);
 		offset += r->ops * 16ull;
 	}
 	if (r->children) {
-		barrier(fn, in, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT);
-		copy_children(fn, r, in, to, offset);
+		barrier(fn, s->post, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT);
+		copy_children(fn, r, s->post, s->buffer, offset);
 	}
 }
 
-static bool post_begin(const struct vk_functions *fn, VkCommandBuffer post)
-{
-	VkCommandBufferBeginInfo begin = {
-		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
-	};
+/* ---- one slot ---------------------------------------------------------------------------------------------- */
 
-	return fn->vkBeginCommandBuffer(post, &begin) == VK_SUCCESS;
+/* The parts whose results a slot takes: the one that must be early, or all the others of the batch. */
+static bool is_for(const struct vk_part *part, const struct vk_part *early)
+{
+	return early ? part == early : part->words && !part->early;
+}
+
+#define EACH_PART(part, b) (struct vk_part *part = (b)->first, *const end_ = part ? (b)->last->next : NULL; part != end_; part = part->next)
+
+static void describe(struct vk_content *c, const struct vk_part *part)
+{
+	c->words += part->words;
+	if (!part->recording)
+		c->whole = true;
+	else if (part->recording->stamped)
+		vk_stamps_tell(part->from, c);
+	c->odd |= part->recording && part->recording->children;
 }
 
 /* What comes next may write where we read. */
-static bool post_end(const struct vk_functions *fn, VkCommandBuffer post)
+static bool record(const struct vk_functions *fn, const struct batch *b, const struct vk_part *early, const struct vk_slot *s)
 {
-	barrier(fn, post, VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
-	return fn->vkEndCommandBuffer(post) == VK_SUCCESS;
+	VkCommandBufferBeginInfo begin = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
+
+	if (fn->vkBeginCommandBuffer(s->post, &begin) != VK_SUCCESS)
+		return false;
+	if (s->content.whole)
+		fn->vkCmdWriteTimestamp(s->post, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, s->pool, 1);
+	for EACH_PART(part, b) {
+		if (!is_for(part, early))
+			continue;
+		if (part->recording)
+			copy_part(fn, part, s);
+		else
+			fn->vkCmdCopyQueryPoolResults(s->post, s->pool, 0, 2, s->buffer, s->offset + (u64)((const char *)part->stamps - (const char *)s->at),
+						      8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+	}
+	barrier(fn, s->post, VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+	return fn->vkEndCommandBuffer(s->post) == VK_SUCCESS;
 }
 
-static struct vk_slot *new_slot(struct plan *p, bool whole)
+/* NULL: there is none to be had. */
+static struct vk_slot *prepare_slot(struct plan *p, const struct batch *b, const struct vk_part *early)
 {
-	struct vk_slot *s = vk_ring_slot(p->queue, whole);
+	struct vk_content wanted = { 0 };
+	struct vk_slot *s;
+	u64 *at;
 
+	for EACH_PART(part, b)
+		if (is_for(part, early))
+			describe(&wanted, part);
+	s = vk_ring_slot(p->queue, &wanted);
 	if (!s)
 		return NULL;
 	s->next = p->submit->slots;
 	p->submit->slots = s;
-	return post_begin(&p->queue->device->fn, s->post) ? s : NULL;
-}
-
-/* The parts of a batch come in the order of its command buffers; the batch as a whole is the last. */
-static bool copy_buffers(struct plan *p, struct batch *b, VkBuffer to, const u64 *base)
-{
-	const struct vk_functions *fn = &p->queue->device->fn;
-	struct vk_part *part = b->parts;
-
-	for (u32 i = 0; i < b->count && part; i++) {
-		struct vk_command_buffer *c = vk_command_buffer_of(handle_in(b, i));
-
-		if (!c || !part->recording || c->recording != part->recording)
-			continue;
-		if (part->early) {
-			part->slot = new_slot(p, false);
-			if (!part->slot)
-				return false;
-			copy_part(fn, c, part, part->slot->post, to, base);
-			if (!post_end(fn, part->slot->post))
-				return false;
-		} else if (part->stamps) {
-			copy_part(fn, c, part, b->slot->post, to, base);
+	at = s->at;
+	for EACH_PART(part, b)
+		if (is_for(part, early)) {
+			part->stamps = at;
+			at += part->words;
 		}
-		part = part->next;
-	}
+	if (!s->content.odd)
+		return s;
+	s->content = wanted;
+	if (record(&p->queue->device->fn, b, early, s))
+		return s;
+	s->content.odd = true;
+	return NULL;
+}
+
+/* ---- a submit ------------------------------------------------------------------------------------------------ */
+
+static bool prepare_batch(struct plan *p, struct batch *b)
+{
+	for EACH_PART(part, b)
+		if (part->early && !(part->slot = prepare_slot(p, b, part)))
+			return false;
+	b->slot = prepare_slot(p, b, NULL);
+	return b->slot;
+}
+
+static bool prepare(struct plan *p)
+{
+	for (u32 i = 0; i < p->batches; i++)
+		if (p->batch[i].timed && !prepare_batch(p, &p->batch[i]))
+			return false;
 	return true;
-}
-
-static bool record_post(struct plan *p, struct batch *b, VkBuffer to, const u64 *base)
-{
-	const struct vk_functions *fn = &p->queue->device->fn;
-	const struct vk_part *whole = b->parts;
-	VkCommandBuffer post = b->slot->post;
-
-	if (b->whole)
-		fn->vkCmdWriteTimestamp(post, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, b->slot->pool, 1);
-	if (!copy_buffers(p, b, to, base))
-		return false;
-	while (b->whole && whole->recording)
-		whole = whole->next;
-	if (b->whole)
-		fn->vkCmdCopyQueryPoolResults(post, b->slot->pool, 0, 2, to, (u64)((const char *)whole->stamps - (const char *)base), 8,
-					      VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
-	return post_end(fn, post);
-}
-
-/* From counts of words to places in memory. */
-static void place_stamps(struct plan *p, u64 *at)
-{
-	for (u32 i = 0; i < p->batches; i++) {
-		struct batch *b = &p->batch[i];
-		const struct vk_part *end = NULL;
-
-		for (u32 k = i + 1; k < p->batches && !end; k++)
-			end = p->batch[k].parts;
-		for (struct vk_part *part = b->parts; part && part != end; part = part->next)
-			if (part->stamps)
-				part->stamps = (const u64 *)((char *)at + (u64)part->stamps - 8);
-		at += b->words;
-	}
 }
 
 void vk_plan_untime(struct plan *p)
@@ -133,23 +137,6 @@ void vk_plan_untime(struct plan *p)
 	}
 	for (u32 i = 0; i < p->batches; i++)
 		p->batch[i].slot = NULL;
-}
-
-static bool prepare_slots(struct plan *p, const u64 *at)
-{
-	struct vk_queue *q = p->queue;
-
-	place_stamps(p, (u64 *)at);
-	for (u32 i = 0; i < p->batches; i++) {
-		struct batch *b = &p->batch[i];
-
-		if (!b->words)
-			continue;
-		b->slot = new_slot(p, b->whole);
-		if (!b->slot || !record_post(p, b, q->arenas->buffer, q->arenas->at))
-			return false;
-	}
-	return true;
 }
 
 /* What loses its times is seen from outside at least. */
@@ -163,13 +150,7 @@ static void add_whole(struct plan *p)
 
 void vk_plan_prepare(struct plan *p)
 {
-	u64 *at = p->words && p->marked ? vk_ring_take(p->queue, p->words) : NULL;
-
-	if (at) {
-		p->submit->arena = p->queue->arenas;
-		p->submit->arena_end = p->queue->arenas->head;
-	}
-	if (at && prepare_slots(p, at))
+	if (p->marked && prepare(p))
 		return;
 	vk_plan_untime(p);
 	add_whole(p);

@@ -218,34 +218,34 @@ void w_vkCmdBindPipeline(VkCommandBuffer b, VkPipelineBindPoint point, VkPipelin
 
 /* ---- what is not timed piece by piece -------------------------------------------------------- */
 
-static void note_other(struct vk_command_buffer *c)
+static struct vk_device *note_other(VkCommandBuffer b)
 {
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
 	if (c && c->recording)
 		c->recording->other = 1;
+	return DEVICE(c);
 }
 
 void w_vkCmdBeginRenderPass(VkCommandBuffer b, const VkRenderPassBeginInfo *begin, VkSubpassContents contents)
 {
-	struct vk_command_buffer *c = vk_command_buffer_of(b);
+	struct vk_device *d = note_other(b);
 
-	note_other(c);
-	VK_CALL(DEVICE(c), vkCmdBeginRenderPass)(b, begin, contents);
+	VK_CALL(d, vkCmdBeginRenderPass)(b, begin, contents);
 }
 
 void w_vkCmdBeginRenderPass2(VkCommandBuffer b, const VkRenderPassBeginInfo *begin, const VkSubpassBeginInfo *subpass)
 {
-	struct vk_command_buffer *c = vk_command_buffer_of(b);
+	struct vk_device *d = note_other(b);
 
-	note_other(c);
-	VK_CALL(DEVICE(c), vkCmdBeginRenderPass2)(b, begin, subpass);
+	VK_CALL(d, vkCmdBeginRenderPass2)(b, begin, subpass);
 }
 
 void w_vkCmdBeginRendering(VkCommandBuffer b, const VkRenderingInfo *info)
 {
-	struct vk_command_buffer *c = vk_command_buffer_of(b);
+	struct vk_device *d = note_other(b);
 
-	note_other(c);
-	VK_CALL(DEVICE(c), vkCmdBeginRendering)(b, info);
+	VK_CALL(d, vkCmdBeginRendering)(b, info);
 }
 
 /* ---- secondary command buffers ---------------------------------------------------------------- */
@@ -301,46 +301,48 @@ void w_vkCmdExecuteCommands(VkCommandBuffer b, uint32_t count, const VkCommandBu
 
 /* ---- labels ------------------------------------------------------------------------------------ */
 
-static void label_begin(struct vk_command_buffer *c, const char *name)
+static struct vk_device *label_begin(VkCommandBuffer b, const char *name)
 {
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
 	if (c && vk_ours(c->device) && c->labels++ < VK_LABELS)
 		c->label[c->labels - 1] = name ? vk_text(name) : NULL;
+	return DEVICE(c);
 }
 
-static void label_end(struct vk_command_buffer *c)
+static struct vk_device *label_end(VkCommandBuffer b)
 {
+	struct vk_command_buffer *c = vk_command_buffer_of(b);
+
 	if (c && c->labels)
 		c->labels--;
+	return DEVICE(c);
 }
 
 void w_vkCmdBeginDebugUtilsLabelEXT(VkCommandBuffer b, const VkDebugUtilsLabelEXT *label)
 {
-	struct vk_command_buffer *c = vk_command_buffer_of(b);
+	struct vk_device *d = label_begin(b, label->pLabelName);
 
-	label_begin(c, label->pLabelName);
-	VK_CALL(DEVICE(c), vkCmdBeginDebugUtilsLabelEXT)(b, label);
+	VK_CALL(d, vkCmdBeginDebugUtilsLabelEXT)(b, label);
 }
 
 void w_vkCmdEndDebugUtilsLabelEXT(VkCommandBuffer b)
 {
-	struct vk_command_buffer *c = vk_command_buffer_of(b);
+	struct vk_device *d = label_end(b);
 
-	label_end(c);
-	VK_CALL(DEVICE(c), vkCmdEndDebugUtilsLabelEXT)(b);
+	VK_CALL(d, vkCmdEndDebugUtilsLabelEXT)(b);
 }
 
 void w_vkCmdDebugMarkerBeginEXT(VkCommandBuffer b, const VkDebugMarkerMarkerInfoEXT *marker)
 {
-	struct vk_command_buffer *c = vk_command_buffer_of(b);
+	struct vk_device *d = label_begin(b, marker->pMarkerName);
 
-	label_begin(c, marker->pMarkerName);
-	VK_CALL(DEVICE(c), vkCmdDebugMarkerBeginEXT)(b, marker);
+	VK_CALL(d, vkCmdDebugMarkerBeginEXT)(b, marker);
 }
 
 void w_vkCmdDebugMarkerEndEXT(VkCommandBuffer b)
 {
-	struct vk_command_buffer *c = vk_command_buffer_of(b);
+	struct vk_device *d = label_end(b);
 
-	label_end(c);
-	VK_CALL(DEVICE(c), vkCmdDebugMarkerEndEXT)(b);
+	VK_CALL(d, vkCmdDebugMarkerEndEXT)(b);
 }

@@ -2,11 +2,12 @@
  * vk_ring.c - what a queue needs for our part of its submits: command buffers, memory for results, a semaphore or fences.
  *
  * Things are taken by whoever submits (the program sees to it that only one thread does) and given back by whoever finds
- * them done. Memory is given back in the order in which it was taken; when it does not suffice, more is made.
+ * them done. A slot keeps its memory, and its command buffer as it was recorded: a batch like the one before needs
+ * nothing to be recorded anew.
  */
 #include "vk.h"
 
-enum { WORDS_FIRST = 8192 };
+enum { WORDS_FIRST = 8192, WORDS_OF_SLOT = 64, LOOKED_AT = 8 };
 
 static struct pool slot_pool = POOL(struct vk_slot), arena_pool = POOL(struct vk_arena);
 
@@ -24,7 +25,7 @@ static bool make_pool(struct vk_queue *q)
 {
 	VkCommandPoolCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, .queueFamilyIndex = q->family,
-		.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT | VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
+		.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
 	};
 
 	return q->device->fn.vkCreateCommandPool(q->device->handle, &info, NULL, &q->pool) == VK_SUCCESS;
@@ -139,28 +140,95 @@ static struct vk_slot *make_slot(struct vk_queue *q)
 	}
 	s->pre = both[0];
 	s->post = both[1];
+	s->content.odd = true;
 	return s;
 }
 
-/* whole: the batch is timed as one piece. */
-struct vk_slot *vk_ring_slot(struct vk_queue *q, bool whole)
+/* ---- memory for results ------------------------------------------------------------------------------ */
+
+static bool more(struct vk_queue *q, u64 words)
 {
-	struct vk_slot *s;
+	struct vk_arena *a = pool_get(&arena_pool);
+	u64 size = q->arenas ? q->arenas->words * 2 : WORDS_FIRST;
+	void *at = NULL;
+
+	if (!a)
+		return false;
+	a->words = size > words ? size : words;
+	if (!vk_buffer_make(q->device, a->words * 8, true, &a->buffer, &a->memory, &at)) {
+		pool_put(&arena_pool, a);
+		return false;
+	}
+	a->at = at;
+	a->next = q->arenas;
+	q->arenas = a;
+	return true;
+}
+
+/* A slot's memory at least doubles when it does not suffice; what it had is not used again. */
+static bool give_room(struct vk_queue *q, struct vk_slot *s, u64 words)
+{
+	u64 size = s->words ? s->words * 2 : WORDS_OF_SLOT;
+	struct vk_arena *a;
+
+	if (words <= s->words)
+		return true;
+	size = size > words ? size : words;
+	if ((!q->arenas || q->arenas->words - q->arenas->used < size) && !more(q, size))
+		return false;
+	a = q->arenas;
+	s->at = a->at + a->used;
+	s->buffer = a->buffer;
+	s->offset = a->used * 8;
+	s->words = size;
+	a->used += size;
+	return true;
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------- */
+
+static bool is_same(const struct vk_content *a, const struct vk_content *b)
+{
+	if (a->odd || b->odd || a->words != b->words || a->pieces != b->pieces || a->whole != b->whole)
+		return false;
+	for (u32 i = 0; i < a->pieces; i++)
+		if (a->piece[i].pool != b->piece[i].pool || a->piece[i].ops != b->piece[i].ops)
+			return false;
+	return true;
+}
+
+/* A free one that need not be recorded anew, if there is one among the latest; else the latest. */
+static struct vk_slot *take_slot(struct vk_queue *q, const struct vk_content *wanted)
+{
+	struct vk_slot **at = &q->slots, *found;
 
 	spin_lock(&q->lock);
-	s = q->slots;
-	if (s)
-		q->slots = s->next;
+	for (u32 i = 0; i < LOOKED_AT && *at && !is_same(&(*at)->content, wanted); i++)
+		at = &(*at)->next;
+	if (!*at || !is_same(&(*at)->content, wanted))
+		at = &q->slots;
+	found = *at;
+	if (found) {
+		*at = found->next;
+		found->content.odd = !is_same(&found->content, wanted);
+	}
 	spin_unlock(&q->lock);
+	return found;
+}
+
+struct vk_slot *vk_ring_slot(struct vk_queue *q, const struct vk_content *wanted)
+{
+	struct vk_slot *s = take_slot(q, wanted);
+
 	if (!s)
 		s = make_slot(q);
-	if (s)
-		s->next = NULL;
-	if (s && whole && !prepare_whole(q->device, s)) {
-		vk_ring_put_slots(q, s);
+	if (!s)
 		return NULL;
-	}
-	return s;
+	s->next = NULL;
+	if ((!wanted->whole || prepare_whole(q->device, s)) && give_room(q, s, wanted->words))
+		return s;
+	vk_ring_put_slots(q, s);
+	return NULL;
 }
 
 void vk_ring_put_slots(struct vk_queue *q, struct vk_slot *list)
@@ -172,46 +240,6 @@ void vk_ring_put_slots(struct vk_queue *q, struct vk_slot *list)
 		q->slots = list;
 	}
 	spin_unlock(&q->lock);
-}
-
-/* ---- memory ----------------------------------------------------------------------------------------- */
-
-static u64 *take_from(struct vk_arena *a, u64 words)
-{
-	u64 head = a->head, at = head % a->words;
-
-	if (at + words > a->words)              /* in one piece: the rest is left empty */
-		head += a->words - at;
-	if (head + words - __atomic_load_n(&a->tail, __ATOMIC_ACQUIRE) > a->words)
-		return NULL;
-	a->head = head + words;
-	return a->at + head % a->words;
-}
-
-static bool more(struct vk_queue *q, u64 words)
-{
-	struct vk_arena *a = pool_get(&arena_pool);
-	u64 size = q->arenas ? q->arenas->words * 2 : WORDS_FIRST;
-	void *at = NULL;
-
-	if (!a)
-		return false;
-	a->words = size > words * 2 ? size : words * 2;
-	if (!vk_buffer_make(q->device, a->words * 8, true, &a->buffer, &a->memory, &at)) {
-		pool_put(&arena_pool, a);
-		return false;
-	}
-	a->at = at;
-	a->next = q->arenas;
-	q->arenas = a;
-	return true;
-}
-
-u64 *vk_ring_take(struct vk_queue *q, u64 words)
-{
-	u64 *at = q->arenas ? take_from(q->arenas, words) : NULL;
-
-	return at || !more(q, words) ? at : take_from(q->arenas, words);
 }
 
 /* ---- fences, where there are no timeline semaphores ---------------------------------------------------- */

@@ -79,6 +79,23 @@ void vk_stamps_copy(struct vk_command_buffer *from, VkCommandBuffer in, VkBuffer
 	}
 }
 
+void vk_stamps_tell(const struct vk_command_buffer *from, struct vk_content *to)
+{
+	u32 left = from->recording->ops;
+
+	for (u32 i = 0; left && i < VK_CHUNKS; i++) {
+		u32 n = left < from->stamps[i]->ops ? left : from->stamps[i]->ops;
+
+		if (to->pieces == VK_PIECES) {
+			to->odd = true;
+			return;
+		}
+		to->piece[to->pieces].pool = from->stamps[i]->pool;
+		to->piece[to->pieces++].ops = n;
+		left -= n;
+	}
+}
+
 /* ---- results of secondary command buffers ------------------------------------------------------ */
 
 static struct vk_range *range_with(struct vk_command_buffer *c, u64 bytes)

@@ -4,7 +4,7 @@
 #include "vk.h"
 
 /* A poll is no wait: it is not told, as programs do millions of them. */
-static void waited(struct vk_device *d, u64 begin, const char *name, VkResult r, bool poll, struct caller at)
+static void waited(struct vk_device *d, u64 begin, u64 name, VkResult r, bool poll, struct caller at)
 {
 	u64 now = ticks();
 
@@ -24,7 +24,7 @@ VkResult w_vkQueueWaitIdle(VkQueue queue)
 
 	if (vk_ours(d) && r == VK_SUCCESS)
 		vk_seen_idle(q, ticks());
-	waited(d, begin, "vkQueueWaitIdle", r, false, CALLER());
+	waited(d, begin, NAMED("vkQueueWaitIdle"), r, false, CALLER());
 	return r;
 }
 
@@ -36,7 +36,7 @@ VkResult w_vkDeviceWaitIdle(VkDevice device)
 
 	for (struct vk_queue *q = vk_ours(d) && r == VK_SUCCESS ? __atomic_load_n(&d->queues, __ATOMIC_ACQUIRE) : NULL; q; q = q->next)
 		vk_seen_idle(q, ticks());
-	waited(d, begin, "vkDeviceWaitIdle", r, false, CALLER());
+	waited(d, begin, NAMED("vkDeviceWaitIdle"), r, false, CALLER());
 	return r;
 }
 
@@ -49,7 +49,7 @@ VkResult w_vkWaitForFences(VkDevice device, uint32_t count, const VkFence *fence
 
 	for (u32 i = 0; vk_ours(d) && r == VK_SUCCESS && (all || count == 1) && i < count; i++)
 		vk_seen_fence(d, fences[i], now);
-	waited(d, begin, "vkWaitForFences", r, !timeout, CALLER());
+	waited(d, begin, NAMED("vkWaitForFences"), r, !timeout, CALLER());
 	return r;
 }
 
@@ -61,7 +61,7 @@ VkResult w_vkGetFenceStatus(VkDevice device, VkFence fence)
 
 	if (vk_ours(d) && r == VK_SUCCESS)
 		vk_seen_fence(d, fence, ticks());
-	waited(d, begin, "vkGetFenceStatus", r, true, CALLER());
+	waited(d, begin, NAMED("vkGetFenceStatus"), r, true, CALLER());
 	return r;
 }
 
@@ -71,7 +71,7 @@ VkResult w_vkWaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo *info, ui
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkWaitSemaphores)(device, info, timeout);
 
-	waited(d, begin, "vkWaitSemaphores", r, !timeout, CALLER());
+	waited(d, begin, NAMED("vkWaitSemaphores"), r, !timeout, CALLER());
 	return r;
 }
 
@@ -81,7 +81,7 @@ VkResult w_vkGetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore, ui
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkGetSemaphoreCounterValue)(device, semaphore, value);
 
-	waited(d, begin, "vkGetSemaphoreCounterValue", r, true, CALLER());
+	waited(d, begin, NAMED("vkGetSemaphoreCounterValue"), r, true, CALLER());
 	return r;
 }
 
@@ -91,7 +91,7 @@ VkResult w_vkAcquireNextImageKHR(VkDevice device, VkSwapchainKHR chain, uint64_t
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkAcquireNextImageKHR)(device, chain, timeout, semaphore, fence, image);
 
-	waited(d, begin, "vkAcquireNextImageKHR", r, !timeout, CALLER());
+	waited(d, begin, NAMED("vkAcquireNextImageKHR"), r, !timeout, CALLER());
 	return r;
 }
 
@@ -102,8 +102,8 @@ VkResult w_vkQueuePresentKHR(VkQueue queue, const VkPresentInfoKHR *info)
 	u64 begin = api_enter();
 	VkResult r = VK_CALL(d, vkQueuePresentKHR)(queue, info);
 
-	vk_call_note(begin, CALL_OTHER, "vkQueuePresentKHR", r, NULL, CALLER());
-	waited(d, begin, NULL, r, true, CALLER());
+	vk_call_note(begin, CALL_OTHER, NAMED("vkQueuePresentKHR"), r, NULL, CALLER());
+	waited(d, begin, 0, r, true, CALLER());
 	return r;
 }
 
@@ -117,13 +117,13 @@ VkResult w_vkQueueBindSparse(VkQueue queue, uint32_t count, const VkBindSparseIn
 
 	if (vk_ours(d) && begin) {
 		work = work_numbers(1);
-		work_note(&(struct rec_work){ .id = work, .queue = q->number, .kind = WORK_OTHER, .name = name_number("vkQueueBindSparse") }, NULL);
+		work_note(&(struct rec_work){ .id = work, .queue = q->number, .kind = WORK_OTHER, .name = NAMED("vkQueueBindSparse") }, NULL);
 	}
 	r = VK_CALL(d, vkQueueBindSparse)(queue, count, infos, fence);
 	if (work) {
 		work_done_note(&(struct rec_work_done){ work, r < 0 ? DONE_FAILED : DONE_UNTIMED });
-		call_note(begin, &(struct call){ CALL_SUBMIT, name_number("vkQueueBindSparse"), work, 1, r < 0 ? r : 0 }, NULL, CALLER());
+		call_note(begin, &(struct call){ CALL_SUBMIT, NAMED("vkQueueBindSparse"), work, 1, r < 0 ? r : 0 }, NULL, CALLER());
 	}
-	waited(d, begin, NULL, r, true, CALLER());
+	waited(d, begin, 0, r, true, CALLER());
 	return r;
 }

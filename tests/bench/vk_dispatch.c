@@ -7,7 +7,6 @@
  *   vk_dispatch tiny       ns per submit and wait of one small dispatch
  */
 #include "../workloads/vk_client.h"
-#include "vk_scale.h"
 #include <time.h>
 
 enum { BATCHES = 40 };
@@ -60,12 +59,7 @@ int main(int argc, char **argv)
 	VkCommandBuffer b;
 
 	c.version = VK_API_VERSION_1_2;
-	client_instance(&c, NULL, 0);
-	client_device(&c, NULL);
-	client_data(&c, 64);
-	client_layout(&c);
-	c.module = client_module(&c, vk_scale, sizeof vk_scale);
-	c.pipeline = client_pipeline(&c, c.module, "main", 64, !strcmp(what, "long") ? 300000 : 1);
+	client_start(&c, 64, !strcmp(what, "long") ? 300000 : 1);
 	b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
 	batch(b, what);
 	for (int i = 0; i < BATCHES; i++)

@@ -1,5 +1,6 @@
 """vulkan.py - Vulkan programs on lavapipe: every way in, each kind of work, times, memory and names against what is true."""
 import collections
+import contextlib
 import glob
 import hashlib
 import json
@@ -9,8 +10,9 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 
-from harness import PYTHON, TESTS, case, check, same
+from harness import PYTHON, TESTS, Run, case, check, same
 
 WORKLOADS = os.path.join(TESTS, "workloads")
 LOCK = threading.Lock()
@@ -397,16 +399,33 @@ def threads(box):
     same("ends", dict(records.statuses()), {DONE_TIMED: sum(truth(run).values())})
 
 
-@case("vulkan: 200 thousand dispatches, nothing piles up", alone=True)
+def watched(box, words, env):
+    """-> (run, highest RSS of the collector in KiB)"""
+    trace, high = box.new_trace(), 0
+    process = subprocess.Popen([box.tools.mlprof, "run", "--quiet", "-o", trace, "--", *words], stdout=subprocess.PIPE, text=True, cwd=box.path,
+                               env={**os.environ, **env})
+    while process.poll() is None:
+        with contextlib.suppress(OSError), open(f"/proc/{process.pid}/status") as file:
+            high = max([high] + [int(line.split()[1]) for line in file if line.startswith("VmHWM")])
+        time.sleep(0.01)
+    return Run(box, process.stdout.read(), "", process.wait(), trace, 0), high
+
+
+@case("vulkan: a million dispatches, nothing piles up", alone=True)
 def piles(box):
+    """in many small submits, then in few large ones; the device on the submitting core, as lavapipe's threads take 20 us for each"""
     program = build(box, "vk_long.c")
-    few, many = (box.run([program, count]) for count in ("2000", "20000"))
-    for run, count in ((few, 20000), (many, 200000)):
-        same("status", run.status, 0)
-        same("kernels", run.summary["devices"][0]["kernels"], count)
-    high = [int(run.stdout.split()[-1]) for run in (few, many)]
-    check(f"the program's memory grew from {high[0]} to {high[1]} KiB", high[1] - high[0] < 3000)
-    box.note(f"VmHWM {high[0]} KiB after 2000 submits, {high[1]} KiB after 20000")
+    for few, many, each in ((2000, 20000, 10), (200, 2000, 500)):
+        runs = [watched(box, [program, str(submits), str(each)], {"LP_NUM_THREADS": "0"}) for submits in (few, many)]
+        for (run, _), submits in zip(runs, (few, many)):
+            same("status", run.status, 0)
+            device = run.summary["devices"][0]
+            same("kernels, all timed", (device["kernels"], device["works_timed"]), (submits * each, submits * each))
+            same("dropped", run.summary["losses"]["records"], 0)
+        (small, low), (large, high) = ((int(run.stdout.split()[-1]), collector) for run, collector in runs)
+        check(f"the program's memory grew from {small} to {large} KiB", large - small < 3000)
+        check(f"the collector took {low} KiB, then {high}", high < 200 << 10)
+        box.note(f"{many} submits of {each}: program {small >> 10} MiB after a tenth, {large >> 10} at the end; collector {low >> 10}, {high >> 10}")
 
 
 # ---- real clients ----------------------------------------------------------------------------

@@ -1,25 +1,11 @@
 /* vk_again.c - the loader is closed and opened again: vk_again [leave], leave: with a device left in it at the end */
 #define BY_GETTER
 #include "vk_client.h"
-#include "vk_scale.h"
 
 static void run(struct client *c, int leave)
 {
-	VkCommandBuffer b;
-
-	client_instance(c, NULL, 0);
-	client_device(c, NULL);
-	client_data(c, 4096);
-	client_layout(c);
-	c->module = client_module(c, vk_scale, sizeof vk_scale);
-	c->pipeline = client_pipeline(c, c->module, "main", 64, 1);
-	b = client_commands(c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
-	client_begin(b, 0, 0);
-	client_bind(c, b, 3, 1);
-	vkCmdDispatch(b, 4, 1, 1);
-	GOOD(vkEndCommandBuffer(b));
-	client_submit(c, b, VK_NULL_HANDLE);
-	GOOD(vkDeviceWaitIdle(c->device));
+	client_start(c, 4096, 1);
+	client_dispatch(c, 4);
 	say("result %llu %d %d\n", (unsigned long long)client_sum(c), vkGetDeviceProcAddr(c->device, "vkGetCalibratedTimestampsEXT") != NULL,
 	    vkGetDeviceProcAddr(c->device, "vkGetSemaphoreCounterValueKHR") != NULL);
 	if (!leave)

@@ -14,6 +14,7 @@
 #define VK_NO_PROTOTYPES
 #endif
 #include "expect.h"
+#include "vk_scale.h"           /* made from vk_scale.comp */
 #include <dlfcn.h>
 #include <vulkan/vulkan.h>
 
@@ -276,6 +277,17 @@ static VkPipeline client_pipeline(struct client *c, VkShaderModule module, const
 	return pipeline;
 }
 
+/* All of the above, as most programs need it. */
+static void client_start(struct client *c, uint32_t count, uint32_t rounds)
+{
+	client_instance(c, NULL, 0);
+	client_device(c, NULL);
+	client_data(c, count);
+	client_layout(c);
+	c->module = client_module(c, vk_scale, sizeof vk_scale);
+	c->pipeline = client_pipeline(c, c->module, "main", 64, rounds);
+}
+
 static VkCommandBuffer client_commands(struct client *c, VkCommandBufferLevel level)
 {
 	VkCommandBufferAllocateInfo info = {
@@ -323,6 +335,19 @@ static void client_submit(struct client *c, VkCommandBuffer b, VkFence fence)
 	VkSubmitInfo info = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &b };
 
 	GOOD(vkQueueSubmit(c->queue, 1, &info, fence));
+}
+
+/* A dispatch of so many groups, from its recording to its end. */
+static void client_dispatch(struct client *c, uint32_t groups)
+{
+	VkCommandBuffer b = client_commands(c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+
+	client_begin(b, 0, 0);
+	client_bind(c, b, 3, 1);
+	vkCmdDispatch(b, groups, 1, 1);
+	GOOD(vkEndCommandBuffer(b));
+	client_submit(c, b, VK_NULL_HANDLE);
+	GOOD(vkDeviceWaitIdle(c->device));
 }
 
 static void client_end(struct client *c)

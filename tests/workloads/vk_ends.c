@@ -1,6 +1,5 @@
 /* vk_ends.c - submits work that takes a while, and ends: vk_ends exit|_exit|kill|fork|return */
 #include "vk_client.h"
-#include "vk_scale.h"
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -28,12 +27,7 @@ int main(int argc, char **argv)
 	VkCommandBuffer b;
 
 	c.version = VK_API_VERSION_1_2;
-	client_instance(&c, NULL, 0);
-	client_device(&c, NULL);
-	client_data(&c, 65536);
-	client_layout(&c);
-	c.module = client_module(&c, vk_scale, sizeof vk_scale);
-	c.pipeline = client_pipeline(&c, c.module, "main", 64, 3000);
+	client_start(&c, 65536, 3000);
 	b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
 	client_begin(b, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, 0);
 	client_bind(&c, b, 3, 1);

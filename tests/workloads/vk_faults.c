@@ -4,7 +4,6 @@
  */
 #define BY_GETTER
 #include "vk_client.h"
-#include "vk_scale.h"
 
 static struct client c = { .version = VK_API_VERSION_1_2 };
 
@@ -24,13 +23,8 @@ int main(void)
 	VkCommandBuffer b;
 	VkFence fence;
 
-	client_instance(&c, NULL, 0);
-	client_device(&c, NULL);
-	client_data(&c, 4096);
-	client_layout(&c);
+	client_start(&c, 4096, 50);
 	another_allocation();
-	c.module = client_module(&c, vk_scale, sizeof vk_scale);
-	c.pipeline = client_pipeline(&c, c.module, "main", 64, 50);
 	b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
 	client_begin(b, 0, 0);
 	client_bind(&c, b, 3, 1);

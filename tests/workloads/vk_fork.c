@@ -4,7 +4,6 @@
  * with what they inherited, with things of their own, become another program, or just end. None may hang.
  */
 #include "vk_client.h"
-#include "vk_scale.h"
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -82,12 +81,7 @@ int main(void)
 	int bad = 0, status;
 
 	c.version = VK_API_VERSION_1_2;
-	client_instance(&c, NULL, 0);
-	client_device(&c, NULL);
-	client_data(&c, 64);
-	client_layout(&c);
-	c.module = client_module(&c, vk_scale, sizeof vk_scale);
-	c.pipeline = client_pipeline(&c, c.module, "main", 64, 1);
+	client_start(&c, 64, 1);
 	mine = c;
 	GOOD(vkCreateCommandPool(c.device, &info, NULL, &mine.pool));
 	pthread_create(&thread[0], NULL, submit, NULL);

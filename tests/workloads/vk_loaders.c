@@ -3,26 +3,13 @@
 #define BY_GETTER
 #endif
 #include "vk_client.h"
-#include "vk_scale.h"
 
 static void run(struct client *c)
 {
-	VkCommandBuffer b;
 	Dl_info where;
 
-	client_instance(c, NULL, 0);
-	client_device(c, NULL);
-	client_data(c, 4096);
-	client_layout(c);
-	c->module = client_module(c, vk_scale, sizeof vk_scale);
-	c->pipeline = client_pipeline(c, c->module, "main", 64, 1);
-	b = client_commands(c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
-	client_begin(b, 0, 0);
-	client_bind(c, b, 3, 1);
-	vkCmdDispatch(b, 4, 1, 1);
-	GOOD(vkEndCommandBuffer(b));
-	client_submit(c, b, VK_NULL_HANDLE);
-	GOOD(vkDeviceWaitIdle(c->device));
+	client_start(c, 4096, 1);
+	client_dispatch(c, 4);
 	dladdr((void *)vkGetPhysicalDeviceFeatures, &where);
 	say("result %llu by %s\n", (unsigned long long)client_sum(c), where.dli_fname);
 	say("work kernel 1 0 4 64\n");

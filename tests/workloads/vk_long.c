@@ -1,6 +1,5 @@
-/* vk_long.c - SUBMITS submits of ten small dispatches, each recorded anew; says how much memory that took at most (KiB) */
+/* vk_long.c - vk_long SUBMITS DISPATCHES: so many small dispatches in each, recorded anew; says how much memory that took at most (KiB) */
 #include "vk_client.h"
-#include "vk_scale.h"
 
 static struct client c;
 
@@ -19,21 +18,16 @@ static long high_water(void)
 
 int main(int argc, char **argv)
 {
-	long submits = argc > 1 ? atol(argv[1]) : 100;
+	long submits = argc > 2 ? atol(argv[1]) : 100, dispatches = argc > 2 ? atol(argv[2]) : 10;
 	VkCommandBuffer b;
 
 	c.version = VK_API_VERSION_1_2;
-	client_instance(&c, NULL, 0);
-	client_device(&c, NULL);
-	client_data(&c, 64);
-	client_layout(&c);
-	c.module = client_module(&c, vk_scale, sizeof vk_scale);
-	c.pipeline = client_pipeline(&c, c.module, "main", 64, 1);
+	client_start(&c, 64, 1);
 	b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
 	for (long i = 0; i < submits; i++) {
 		client_begin(b, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, 0);
 		client_bind(&c, b, 3, 1);
-		for (int k = 0; k < 10; k++)
+		for (long k = 0; k < dispatches; k++)
 			vkCmdDispatch(b, 1, 1, 1);
 		GOOD(vkEndCommandBuffer(b));
 		client_submit(&c, b, VK_NULL_HANDLE);

@@ -4,7 +4,6 @@
 #include "vk_client.h"
 #include "vk_fixed.h"
 #include "vk_fixed_debug.h"
-#include "vk_scale.h"
 #include "vk_scale_entry.h"
 
 static struct client c;

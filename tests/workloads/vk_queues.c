@@ -6,7 +6,6 @@
  */
 #define BY_GETTER
 #include "vk_client.h"
-#include "vk_scale.h"
 #include <pthread.h>
 #include <time.h>
 

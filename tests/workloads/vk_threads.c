@@ -1,6 +1,5 @@
 /* vk_threads.c - threads that record at the same time, each in a pool of its own, and submit in turn; others poll. */
 #include "vk_client.h"
-#include "vk_scale.h"
 #include <pthread.h>
 
 enum { THREADS = 6, ROUNDS = 40 };
@@ -47,12 +46,7 @@ int main(void)
 	pthread_t thread[THREADS];
 
 	c.version = VK_API_VERSION_1_2;
-	client_instance(&c, NULL, 0);
-	client_device(&c, NULL);
-	client_data(&c, 4096);
-	client_layout(&c);
-	c.module = client_module(&c, vk_scale, sizeof vk_scale);
-	c.pipeline = client_pipeline(&c, c.module, "main", 64, 1);
+	client_start(&c, 4096, 1);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&thread[i], NULL, work, (void *)i);
 	for (int i = 0; i < THREADS; i++) {

@@ -6,7 +6,6 @@
  * Lines "work NAME COUNT BYTES GROUPS LOCAL" are the truth, "result" what it computed, "time NAME NS" its own stamps.
  */
 #include "vk_client.h"
-#include "vk_scale.h"           /* made from vk_scale.comp */
 
 enum { COUNT = 4096, LOCAL = 64 };
 
