@@ -12,7 +12,7 @@ import traceback
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "e2e"))
 import harness
 
-MODULES = ["units", "rules", "ways", "truth", "names", "trace", "device_trace", "probe_trace", "probe_roles", "opencl", "vulkan", "iree", "probe_files", "probe_torture", "probe_bind", "hostile", "faults", "guard", "peers", "readme"]
+MODULES = ["units", "rules", "ways", "truth", "names", "trace", "device_trace", "probe_trace", "probe_roles", "opencl", "vulkan", "iree", "probe_files", "probe_torture", "probe_bind", "probe_presets", "hostile", "faults", "guard", "peers", "readme"]
 PRINT = threading.Lock()
 
 
