@@ -175,8 +175,8 @@ static void tell_device(struct vk_device *d, const VkPhysicalDeviceProperties *p
 	d->number = device_number();
 	handles_put(&numbers, key, (void *)d->number);
 	driver_of(d, driver, sizeof driver);
-	device_note(&(struct rec_device){ d->number, d->cpu ? DEVICE_CPU | DEVICE_HOST_MEMORY : DEVICE_GPU, DEVICE_CLOCK_CALIBRATED }, "Vulkan",
-		    p->deviceName, driver);
+	device_note(&(struct rec_device){ d->number, d->cpu ? DEVICE_CPU | DEVICE_HOST_MEMORY : DEVICE_GPU,
+					  d->calibrated ? DEVICE_CLOCK_CALIBRATED : DEVICE_CLOCK_NONE }, "Vulkan", p->deviceName, driver);
 }
 
 static void find_functions(struct vk_device *d)
@@ -240,11 +240,11 @@ void vk_device_known(struct vk_device *set)
 	d->cpu = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
 	find_functions(d);
 	look_at_families(d);
+	d->calibrated = d->calibrated && d->fn.vkGetCalibratedTimestampsEXT;
+	d->timeline = d->timeline && d->fn.vkGetSemaphoreCounterValue;
 	tell_device(d, &p);
 	d->born = process_born();
 	d->salt = (device_number() * 0x9e3779b97f4a7c15ull) << 1;
-	d->calibrated = d->calibrated && d->fn.vkGetCalibratedTimestampsEXT;
-	d->timeline = d->timeline && d->fn.vkGetSemaphoreCounterValue;
 	if (!handles_put(&devices, (u64)d->handle, d)) {
 		pool_put(&device_pool, d);
 		return;

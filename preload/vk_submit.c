@@ -109,6 +109,8 @@ static void tell_op(const struct vk_queue *q, const struct vk_op *op, u64 id)
 	a.used = 0;
 	if (op->label)
 		args_text(&a, "label", op->label);
+	if (q->labels && q->labels <= VK_LABELS && q->label[q->labels - 1])
+		args_text(&a, "queue_label", q->label[q->labels - 1]);
 	if (op->indirect)
 		args_text(&a, "groups", "known to the device only");
 	work_note(&(struct rec_work){ id, q->number, op->kind, op->name, op->site, op->bytes, op->x, op->y, op->z, op->local }, &a);
@@ -135,8 +137,7 @@ static u64 tell_works(struct plan *p)
 		if (part->recording)
 			id = tell_recording(q, part->recording, id);
 		else
-			tell_op(q, &(struct vk_op){ .kind = WORK_GROUP, .name = p->name,
-						    .label = q->labels && q->labels <= VK_LABELS ? q->label[q->labels - 1] : NULL }, id++);
+			tell_op(q, &(struct vk_op){ .kind = WORK_GROUP, .name = p->name }, id++);
 	}
 	return first;
 }

@@ -162,6 +162,8 @@ def ways(box):
         plugin = box.compile("workloads/vk_work.c", name,
                              ["-Wno-unused-function", "-I", box.tools.programs, "-shared", "-fPIC", "-Dmain=plugin_main", *flags])
         check_scene(box, [box.compile("workloads/vk_plugin.c"), plugin, "ops", "12"])
+    run, _ = recorded(box, [PYTHON, os.path.join(WORKLOADS, "vk_ctypes.py")])
+    same("ctypes: output, memory", (run.stdout, [device["peak_bytes"] for device in run.summary["devices"]]), ("0\n0\n", [65536]))
 
 
 @case("vulkan: no Vulkan where there is none")
@@ -177,6 +179,15 @@ def scenes(box):
         check_scene(box, [program, scene, "12"])
     for scene in ("submit2", "images"):
         check_scene(box, [program, scene, "13"])
+
+
+@case("vulkan: timeline semaphores, and the newer commands by either name")
+def newer(box):
+    for version in ("11", "12", "13"):
+        check_scene(box, [build(box, "vk_sync.c"), version])
+        # the program alone knows what is over, and frees its command buffers while their results are still to be told
+        run, _ = check_scene(box, [build(box, "vk_sync.c", "getters"), version], env=shim(box, "busy"))
+        check(run.stdout, "waited 25 times" in run.stdout)
 
 
 @case("vulkan: versions 1.0 to 1.3")
@@ -249,6 +260,8 @@ def validation(box):
         check_scene(box, [program, scene, "13"], env=sync)
     for way in ("submit", "off"):
         recorded(box, [program, "resubmit", "12"], f"--device-time={way}", env=VALIDATION)
+    for version in ("11", "12", "13"):
+        recorded(box, [build(box, "vk_sync.c"), version], env=VALIDATION)
     recorded(box, [build(box, "vk_names.c")], env=VALIDATION)
     recorded(box, [build(box, "vk_texels.c"), "13"], env=VALIDATION)
 
@@ -258,8 +271,43 @@ def memory(box):
     run, _ = recorded(box, [build(box, "vk_memory.c")])
     wrong = [(key, value) for key, value in run.expected if str(run.summary["devices"][0][key.split(".")[-1]]) != value]
     same(f"books {run.expected}", wrong, [])
-    same("things bound or imported", run.summary["devices"][0]["objects"], 13)
+    same("things bound or imported", run.summary["devices"][0]["objects"], 14)
     check("its memory is the host's", run.summary["devices"][0]["host_memory"])
+    spans = run.sql("""select name, extract_arg(arg_set_id, 'debug.size') as size, extract_arg(arg_set_id, 'debug.memory') as memory,
+        extract_arg(arg_set_id, 'debug.bound') as bound, extract_arg(arg_set_id, 'debug.never_freed') as never from slice
+        where category = 'allocation' order by ts""")
+    same("imported", [(row["name"], row["size"]) for row in spans if row["name"].startswith("imported")],
+         [("imported host memory", 65536), ("imported memory", 1 << 21)])
+    spans = [row for row in spans if row["name"] == "memory"]
+    image = int(re.search(r"^image (\d+)", run.stdout, re.M).group(1))
+    same("spans", [row["size"] for row in spans], [1 << 20, image, 8192] * 3 + [1 << 21, 12288])
+    same("what lies in a block", spans[0]["bound"], "buffer at 0 (65536 bytes), buffer at 131072 (65536 bytes), buffer at 262144 (65536 bytes)")
+    check(f"flags {spans[0]['memory']}", {"host_visible", "device_local"} <= set(spans[0]["memory"].split("|")))
+    same("never freed", [bool(row["never"]) for row in spans], [False] * 10 + [True])
+    stacks = run.sql("""select distinct coalesce(y.name, f.name) as inner from __intrinsic_track_event_callstacks c join slice s on c.slice_id = s.id
+        join stack_profile_callsite t on c.callsite_id = t.id join stack_profile_frame f on t.frame_id = f.id
+        left join stack_profile_symbol y using (symbol_set_id) where s.category = 'allocation'""")
+    check(f"who asked for it: {stacks}", {"client_memory"} <= {row["inner"] for row in stacks})
+
+
+@case("vulkan: what the host called, and where its work ran")
+def calls(box):
+    run, _ = check_scene(box, [build(box), "rerecord", "12"])
+    rows = run.sql("""select s.name, s.category, count(*) as n, sum(s.dur) as ns, count(c.slice_id) as stacks from slice s join thread_track t on s.track_id = t.id
+        left join __intrinsic_track_event_callstacks c on c.slice_id = s.id where s.name like 'vk%' group by 1, 2""")
+    seen = {row["name"]: (row["category"], row["n"]) for row in rows}
+    for name, wanted in {"vkQueueSubmit": ("submit", 30), "vkWaitForFences": ("wait", 30), "vkCreateComputePipelines": ("build", 1),
+                         "vkCreateShaderModule": ("build", 1), "vkAllocateMemory": ("memory", 1), "vkMapMemory": ("memory", 1),
+                         "vkFreeMemory": ("memory", 1), "vkCreateDevice": ("call", 1)}.items():
+        same(name, seen.get(name), wanted)
+    check("submits without a stack", all(row["stacks"] == row["n"] for row in rows if row["name"] == "vkQueueSubmit"))
+    waits = run.summary["waits"]
+    same("blocked on the device", (waits["calls"], waits["total_ns"]), (30, sum(row["ns"] for row in rows if row["category"] == "wait")))
+    places = run.sql("""select t.name as track, p.name as device, g.name as top, s.category, count(*) as n, sum(extract_arg(s.arg_set_id, 'debug.local_x') = 64
+        and extract_arg(s.arg_set_id, 'debug.size_x') > 0) as sizes, max(s.depth) as depth from slice s join track t on s.track_id = t.id
+        join track p on t.parent_id = p.id join track g on p.parent_id = g.id where g.name = 'Devices' and t.name like 'queue%' group by 1, 2, 3, 4""")
+    same("its kernels", [(row["track"], row["device"].split(":")[0], row["category"], row["n"], row["sizes"], row["depth"]) for row in places],
+         [("queue 0/0 (graphics)", "Vulkan 0", "kernel", 1860, 1860, 0)])
 
 
 @case("vulkan: names, labels and local sizes")
@@ -267,13 +315,14 @@ def names(box):
     run, records = recorded(box, [build(box, "vk_names.c")])
     told = [re.match(r"kernel (.*) (\d+) (\d+)x(\d+)x(\d+) (\S+)$", line).groups() for line in run.stdout.splitlines() if line.startswith("kernel ")]
     works = [work for _, work in sorted(records.works.items())]
-    same("dispatches", len(works), len(told))
-    for work, (name, groups, x, y, z, label) in zip(works, told):
+    same("dispatches, submitted twice", len(works), 2 * len(told))
+    for i, (work, (name, groups, x, y, z, label)) in enumerate(zip(works, told * 2)):
         seen = records.name(work)
         check(f"{name} is called {seen}", seen == name or (name == "main#*" and re.fullmatch("main#[0-9a-f]+", seen)))
         same(f"{name}: groups", work["x"], int(groups))
         same(f"{name}: local size", work["local"], int(x) | int(y) << 21 | int(z) << 42)
-        same(f"{name}: label", records.texts[work["id"]], "" if label == "-" else f"label={label}")
+        same(f"{name}: labels", records.texts[work["id"]].split("\n") if records.texts[work["id"]] else [],
+             [f"label={label}"] * (label != "-") + ["queue_label=epoch 7"] * (i >= len(told)))
     check(f"labels {records.labels}", {"weights", "the queue"} <= set(records.labels.values()))
 
 

@@ -44,7 +44,7 @@
 /* Of later versions: they may not be there. */
 #define OF_LATER(X)                                                                                                     \
 	X(vkCmdCopyImage2) X(vkCmdBlitImage2) X(vkCmdResolveImage2) X(vkCmdCopyBufferToImage2) X(vkCmdCopyImageToBuffer2) \
-	X(vkCmdDispatchBase) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkGetSemaphoreCounterValue)
+	X(vkCmdDispatchBase) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkBindImageMemory2) X(vkGetSemaphoreCounterValue)
 
 #if defined(BY_DLSYM) || defined(BY_GETTER)
 #ifdef VISIBLE          /* and variables that have the functions' names are there for all to see */
@@ -128,7 +128,7 @@ struct client {
 	uint32_t count;
 	float period;
 	uint32_t version;
-	const char *extension;          /* of the device, or NULL */
+	const char *extension[4];       /* of the device, up to the first NULL */
 };
 
 struct push { uint32_t factor, offset, count; };
@@ -157,11 +157,13 @@ static void client_device(struct client *c, const void *features)
 	VkDeviceQueueCreateInfo queue = { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority };
 	VkDeviceCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = features, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
-		.enabledExtensionCount = c->extension != NULL, .ppEnabledExtensionNames = &c->extension,
+		.ppEnabledExtensionNames = c->extension,
 	};
 	VkCommandPoolCreateInfo pool = { .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT };
 	VkPhysicalDeviceProperties properties;
 
+	while (info.enabledExtensionCount < 4 && c->extension[info.enabledExtensionCount])
+		info.enabledExtensionCount++;
 	vkGetPhysicalDeviceProperties(c->physical, &properties);
 	c->period = properties.limits.timestampPeriod;
 	GOOD(vkCreateDevice(c->physical, &info, NULL, &c->device));

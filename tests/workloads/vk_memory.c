@@ -40,7 +40,7 @@ static void block(void)
 	vkDestroyBuffer(c.device, b[2], NULL);
 }
 
-static void image(void)
+static void image(int newer)
 {
 	VkImageCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO, .imageType = VK_IMAGE_TYPE_2D, .format = VK_FORMAT_R8G8B8A8_UNORM,
@@ -48,13 +48,15 @@ static void image(void)
 		.tiling = VK_IMAGE_TILING_OPTIMAL, .usage = VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_STORAGE_BIT,
 	};
 	VkMemoryRequirements need;
+	VkBindImageMemoryInfo bind;
 	VkDeviceMemory memory;
 	VkImage image;
 
 	GOOD(vkCreateImage(c.device, &info, NULL, &image));
 	vkGetImageMemoryRequirements(c.device, image, &need);
 	memory = take(need.size, need.memoryTypeBits);
-	GOOD(vkBindImageMemory(c.device, image, memory, 0));
+	bind = (VkBindImageMemoryInfo){ VK_STRUCTURE_TYPE_BIND_IMAGE_MEMORY_INFO, NULL, image, memory, 0 };
+	GOOD(newer ? vkBindImageMemory2(c.device, 1, &bind) : vkBindImageMemory(c.device, image, memory, 0));
 	say("image %llu\n", (unsigned long long)need.size);
 	vkDestroyImage(c.device, image, NULL);
 	give(memory, need.size);
@@ -88,6 +90,32 @@ static void import(void)
 	vkFreeMemory(c.device, memory, NULL);
 }
 
+/* Memory that has gone out as a file and comes in again: there is no more of it than before. */
+static void file(void)
+{
+	PFN_vkGetMemoryFdKHR get_fd = (PFN_vkGetMemoryFdKHR)vkGetDeviceProcAddr(c.device, "vkGetMemoryFdKHR");
+	VkExportMemoryAllocateInfo export = {
+		.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO, .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+	};
+	VkImportMemoryFdInfoKHR import = {
+		.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR, .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+	};
+	VkMemoryAllocateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = &export, .allocationSize = 1 << 21, .memoryTypeIndex = host_type(&c, ~0u),
+	};
+	VkMemoryGetFdInfoKHR ask = { .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR, .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT };
+	VkDeviceMemory memory, again;
+
+	books_alloc(&books, info.allocationSize);
+	GOOD(vkAllocateMemory(c.device, &info, NULL, &memory));
+	ask.memory = memory;
+	GOOD(get_fd(c.device, &ask, &import.fd));
+	info.pNext = &import;
+	GOOD(vkAllocateMemory(c.device, &info, NULL, &again));
+	vkFreeMemory(c.device, again, NULL);
+	give(memory, info.allocationSize);
+}
+
 /* Too large for any device. */
 static void refused(void)
 {
@@ -102,15 +130,17 @@ int main(void)
 	VkDeviceMemory leak;
 
 	c.version = VK_API_VERSION_1_2;
-	c.extension = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
+	c.extension[0] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
+	c.extension[1] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
 	client_instance(&c, NULL, 0);
 	client_device(&c, NULL);
 	for (int i = 0; i < 3; i++) {
 		block();
-		image();
+		image(i % 2);
 		map();
 	}
 	import();
+	file();
 	refused();
 	leak = take(12288, ~0u);
 	(void)leak;

@@ -10,6 +10,8 @@ static struct client c;
 static PFN_vkSetDebugUtilsObjectNameEXT set_name;
 static PFN_vkCmdBeginDebugUtilsLabelEXT begin_label;
 static PFN_vkCmdEndDebugUtilsLabelEXT end_label;
+static PFN_vkQueueBeginDebugUtilsLabelEXT begin_queue_label;
+static PFN_vkQueueEndDebugUtilsLabelEXT end_queue_label;
 
 static void name(VkObjectType type, uint64_t handle, const char *text)
 {
@@ -40,6 +42,7 @@ static void dispatch(VkCommandBuffer b, VkPipeline p, const char *wanted, uint32
 int main(void)
 {
 	static const char *const extensions[] = { VK_EXT_DEBUG_UTILS_EXTENSION_NAME };
+	VkDebugUtilsLabelEXT epoch = { .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT, .pLabelName = "epoch 7" };
 	VkShaderModule module[4];
 	VkPipeline p[6];
 	VkCommandBuffer b;
@@ -50,6 +53,8 @@ int main(void)
 	set_name = (PFN_vkSetDebugUtilsObjectNameEXT)vkGetInstanceProcAddr(c.instance, "vkSetDebugUtilsObjectNameEXT");
 	begin_label = (PFN_vkCmdBeginDebugUtilsLabelEXT)vkGetDeviceProcAddr(c.device, "vkCmdBeginDebugUtilsLabelEXT");
 	end_label = (PFN_vkCmdEndDebugUtilsLabelEXT)vkGetDeviceProcAddr(c.device, "vkCmdEndDebugUtilsLabelEXT");
+	begin_queue_label = (PFN_vkQueueBeginDebugUtilsLabelEXT)vkGetInstanceProcAddr(c.instance, "vkQueueBeginDebugUtilsLabelEXT");
+	end_queue_label = (PFN_vkQueueEndDebugUtilsLabelEXT)vkGetInstanceProcAddr(c.instance, "vkQueueEndDebugUtilsLabelEXT");
 	client_data(&c, 4096);
 	client_layout(&c);
 	module[0] = client_module(&c, vk_scale, sizeof vk_scale);
@@ -78,6 +83,10 @@ int main(void)
 	dispatch(b, p[4], "main#*", 5, "128x1x1", "-");
 	GOOD(vkEndCommandBuffer(b));
 	client_submit(&c, b, VK_NULL_HANDLE);
+	GOOD(vkDeviceWaitIdle(c.device));
+	begin_queue_label(c.queue, &epoch);
+	client_submit(&c, b, VK_NULL_HANDLE);
+	end_queue_label(c.queue);
 	GOOD(vkDeviceWaitIdle(c.device));
 	say("result %llu\n", (unsigned long long)client_sum(&c));
 	for (int i = 0; i < 5; i++)

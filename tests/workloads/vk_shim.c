@@ -10,7 +10,8 @@
  *   format     takes VK_FORMAT_R10X6_UNORM_PACK16 for one of its own
  *   queues     has four families with five queues
  *
- * The environment's SHIM is one of these. A program that uses a queue for what it cannot do is stopped.
+ * The environment's SHIM is one of these. A program that uses a queue for what it cannot do is stopped. At the end it is
+ * told how often it waited: who adds waits of his own is found out.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -26,14 +27,15 @@ static PFN_vkGetInstanceProcAddr next;
 static PFN_vkGetDeviceProcAddr next_device;
 static PFN_vkGetPhysicalDeviceQueueFamilyProperties families;
 static PFN_vkCreateDevice create;
-static int submits, waits, allocations, lost;
+static int submits, allocations, lost, waits_of_kind, waits;
 
 /* The driver's own functions of the device, where they are replaced. */
 #define REPLACED(X)                                                                                                     \
 	X(vkQueueSubmit) X(vkQueueSubmit2) X(vkQueueWaitIdle) X(vkGetDeviceQueue) X(vkCreateCommandPool)                \
 	X(vkAllocateCommandBuffers) X(vkCmdResetQueryPool) X(vkCmdWriteTimestamp) X(vkCmdCopyQueryPoolResults)          \
 	X(vkCmdDispatch) X(vkCreateQueryPool) X(vkGetSemaphoreCounterValue) X(vkCreateImage) X(vkAllocateMemory)        \
-	X(vkWaitForFences) X(vkDeviceWaitIdle) X(vkDestroyDevice) X(vkGetFenceStatus)
+	X(vkWaitForFences) X(vkDeviceWaitIdle) X(vkDestroyDevice) X(vkGetFenceStatus) X(vkWaitSemaphores)               \
+	X(vkGetQueryPoolResults)
 #define MEMBER(name) PFN_##name name;
 static struct { REPLACED(MEMBER) } own;
 
@@ -160,12 +162,13 @@ static void my_vkCmdDispatch(VkCommandBuffer b, uint32_t x, uint32_t y, uint32_t
 /* r, or that the device is lost, from the 3rd such wait on. */
 static VkResult waited(VkResult r, const char *mode)
 {
-	lost |= is(mode) && ++waits >= 3;
+	waits++;
+	lost |= is(mode) && ++waits_of_kind >= 3;
 	return lost ? VK_ERROR_DEVICE_LOST : r;
 }
 
 static VkResult my_vkQueueWaitIdle(VkQueue q) { return waited(own.vkQueueWaitIdle(real_queue(q)), "lost_idle"); }
-static VkResult my_vkDeviceWaitIdle(VkDevice d) { return lost ? VK_ERROR_DEVICE_LOST : own.vkDeviceWaitIdle(d); }
+static VkResult my_vkDeviceWaitIdle(VkDevice d) { return waited(lost ? 0 : own.vkDeviceWaitIdle(d), "none"); }
 static VkResult my_vkGetFenceStatus(VkDevice d, VkFence f) { return lost ? VK_ERROR_DEVICE_LOST : own.vkGetFenceStatus(d, f); }
 
 static VkResult my_vkWaitForFences(VkDevice d, uint32_t count, const VkFence *list, VkBool32 all, uint64_t timeout)
@@ -173,8 +176,21 @@ static VkResult my_vkWaitForFences(VkDevice d, uint32_t count, const VkFence *li
 	return waited(own.vkWaitForFences(d, count, list, all, timeout), "lost_fence");
 }
 
+static VkResult my_vkWaitSemaphores(VkDevice d, const VkSemaphoreWaitInfo *info, uint64_t timeout)
+{
+	return waited(own.vkWaitSemaphores(d, info, timeout), "none");
+}
+
+/* Some drivers wait for the whole device here. */
+static VkResult my_vkGetQueryPoolResults(VkDevice d, VkQueryPool pool, uint32_t first, uint32_t count, size_t size, void *to, VkDeviceSize stride,
+					 VkQueryResultFlags flags)
+{
+	return waited(own.vkGetQueryPoolResults(d, pool, first, count, size, to, stride, flags), "none");
+}
+
 static void my_vkDestroyDevice(VkDevice d, const VkAllocationCallbacks *allocator)
 {
+	dprintf(1, "waited %d times\n", waits);
 	own.vkDeviceWaitIdle(d);                        /* it goes on working, however lost */
 	own.vkDestroyDevice(d, allocator);
 }
@@ -278,7 +294,7 @@ static PFN_vkVoidFunction my_get_device(VkDevice device, const char *name)
 	PFN_vkVoidFunction found = next_device(device, name);
 
 #define REPLACE(function)                                                                                               \
-	if (found && !strcmp(name, #function)) {                                                                        \
+	if (found && (!strcmp(name, #function) || !strcmp(name, #function "KHR"))) {                                    \
 		own.function = (PFN_##function)found;                                                                   \
 		return (PFN_vkVoidFunction)my_##function;                                                               \
 	}
