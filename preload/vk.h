@@ -96,7 +96,7 @@ VK_INSTANCE_WRAPPED(VK_WRAPPER)
 
 /* ---- instances and devices: vk_objects.c ------------------------------------------------ */
 
-enum { VK_FAMILIES = 16, VK_CHUNKS = 16, VK_PIECES = 8 };
+enum { VK_FAMILIES = 16, VK_CHUNKS = 16, VK_PIECES = 8, VK_SLOT_LISTS = 16 };
 
 struct vk_instance {
 	VkInstance handle;
@@ -299,7 +299,7 @@ struct vk_queue {
 	u32 lock;                       /* of `pending`, `slots` and `fence`; for a few instructions */
 	u32 draining;
 	struct vk_submit *pending, **pending_end;
-	struct vk_slot *slots;          /* free */
+	struct vk_slot *slots[VK_SLOT_LISTS];   /* free, by what they hold */
 	struct vk_arena *arenas;        /* memory for them: the first is in use */
 	VkFence fence[VK_FENCES];       /* free */
 	u32 fences;

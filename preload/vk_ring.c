@@ -61,13 +61,13 @@ static void release_slots(struct vk_queue *q)
 {
 	struct vk_device *d = q->device;
 
-	for (struct vk_slot *s = q->slots, *next; s; s = next) {
-		next = s->next;
-		if (s->pool)
-			d->fn.vkDestroyQueryPool(d->handle, s->pool, NULL);
-		pool_put(&slot_pool, s);
-	}
-	q->slots = NULL;
+	for (u32 i = 0; i < VK_SLOT_LISTS; i++)
+		for (struct vk_slot *s; (s = q->slots[i]);) {
+			q->slots[i] = s->next;
+			if (s->pool)
+				d->fn.vkDestroyQueryPool(d->handle, s->pool, NULL);
+			pool_put(&slot_pool, s);
+		}
 }
 
 /* The queue is idle and drained. What a lost device still holds is given up. */
@@ -197,16 +197,23 @@ static bool is_same(const struct vk_content *a, const struct vk_content *b)
 	return true;
 }
 
-/* A free one that need not be recorded anew, if there is one among the latest; else the latest. */
+static u32 list_of(const struct vk_content *c)
+{
+	return c->pieces ? (u32)((u64)c->piece[0].pool * 0x9e3779b97f4a7c15ull >> 60) : 0;
+}
+
+/* A free one that need not be recorded anew, if there is one among the latest of its list; else any. */
 static struct vk_slot *take_slot(struct vk_queue *q, const struct vk_content *wanted)
 {
-	struct vk_slot **at = &q->slots, *found;
+	u32 list = list_of(wanted);
+	struct vk_slot **at = &q->slots[list], *found;
 
 	spin_lock(&q->lock);
 	for (u32 i = 0; i < LOOKED_AT && *at && !is_same(&(*at)->content, wanted); i++)
 		at = &(*at)->next;
 	if (!*at || !is_same(&(*at)->content, wanted))
-		at = &q->slots;
+		for (u32 i = 0; i < VK_SLOT_LISTS && !*(at = &q->slots[(list + i) % VK_SLOT_LISTS]); i++)
+			;
 	found = *at;
 	if (found) {
 		*at = found->next;
@@ -235,9 +242,11 @@ void vk_ring_put_slots(struct vk_queue *q, struct vk_slot *list)
 {
 	spin_lock(&q->lock);
 	for (struct vk_slot *next; list; list = next) {
+		struct vk_slot **to = &q->slots[list_of(&list->content)];
+
 		next = list->next;
-		list->next = q->slots;
-		q->slots = list;
+		list->next = *to;
+		*to = list;
 	}
 	spin_unlock(&q->lock);
 }

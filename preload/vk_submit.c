@@ -10,15 +10,24 @@ enum { BATCHES = 16, PENDING_FEW = 8 };
 
 /* ---- what is in it ---------------------------------------------------------------------------------- */
 
+static bool is_at_work(const struct vk_recording *r)
+{
+	return __atomic_load_n(&r->queue->done, __ATOMIC_ACQUIRE) < r->mark;
+}
+
 /* Its stamps go to one set of queries, which cannot hold two runs on two queues at once. */
-static bool is_elsewhere(const struct vk_queue *q, struct vk_recording *r)
+static bool is_elsewhere(const struct vk_queue *q, const struct vk_recording *r)
 {
 	static u32 told;
-	bool at_work = r->queue && r->queue != q && __atomic_load_n(&r->queue->done, __ATOMIC_ACQUIRE) < r->mark;
 
-	if (at_work && !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+	if (likely(!r->queue || r->queue == q) || !is_at_work(r))
+		return false;
+	vk_drain(q->device, ticks());           /* it may be long over, and nobody asked */
+	if (!is_at_work(r))
+		return false;
+	if (!__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
 		notice_note("a Vulkan command buffer ran on two queues at once: its kernels are counted, but not timed there");
-	return at_work;
+	return true;
 }
 
 static u64 words_of(const struct vk_recording *r)

@@ -435,7 +435,9 @@ def queues(box):
     same("queues", run.summary["devices"][0]["queues"], len(told))
     same("all", run.summary["devices"][0]["works_timed"] + run.summary["devices"][0]["works_untimed"], sum(int(works) for *_, works, _ in told))
     # one command buffer on two queues: what cannot be timed there is not timed wrongly
-    run, records = recorded(box, [program, "shared"], env=shim(box, "queues"))
+    run, records = recorded(box, [program, "200000"], env=shim(box, "queues"))
+    same("one after the other", dict(records.statuses()), {DONE_TIMED: 8})
+    run, records = recorded(box, [program, "0"], env=shim(box, "queues"))
     same("kernels", sum(work["kind"] == KERNEL for work in records.works.values()), 4)
     check(f"ends {records.statuses()}", records.statuses()[DONE_TIMED] + records.statuses()[DONE_UNTIMED] >= 8)
     check("said", not records.statuses()[DONE_UNTIMED] or "on two queues at once" in run.text)

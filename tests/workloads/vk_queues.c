@@ -2,6 +2,8 @@
 /*
  * vk_queues.c - all queues of all families at work: one after the other, by a thread each, and one waiting for the other.
  *
+ *   vk_queues [PAUSE]      with PAUSE, one command buffer on two queues instead, so many us apart
+ *
  * Lines "queue NAME TIMED WORKS SUBMITS" say what each of them did and whether it has stamps, "time ..." when.
  */
 #define BY_GETTER
@@ -125,14 +127,15 @@ static void chain(void)
 		vkDestroySemaphore(c.device, s[i], NULL);
 }
 
-/* One command buffer on two queues of its family at once: its stamps have but one place. */
-static void shared(void)
+/* One command buffer on two queues of its family, at once or with a pause between: its stamps have but one place. */
+static void shared(int pause)
 {
 	for (int i = 0; i < 4; i++) {
 		VkSubmitInfo info = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &lane[0].b };
 
 		GOOD(vkQueueSubmit(lane[i % 2].queue, 1, &info, VK_NULL_HANDLE));
 		lane[i % 2].submits++;
+		usleep(pause);
 	}
 	GOOD(vkDeviceWaitIdle(c.device));
 }
@@ -151,7 +154,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < lanes; i++)
 		prepare(&lane[i]);
 	if (argc > 1) {
-		shared();
+		shared(atoi(argv[1]));
 	} else {
 		for (int i = 0; i < lanes; i++)
 			round_of(&lane[i]);
