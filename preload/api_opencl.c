@@ -39,7 +39,7 @@ static bool fill(struct opencl *to, const struct elf_image *image)
 	OPENCL_WRAPPED(X) OPENCL_USED(X) OPENCL_USED_IF_THERE(X)
 #undef X
 #define X(name) && to->name
-	return true OPENCL_USED(X);
+	return to->clSetEventCallback && to->clSetMemObjectDestructorCallback OPENCL_USED(X);
 #undef X
 }
 

@@ -1,12 +1,12 @@
 /*
  * api_thread.c - names of threads, and code that is unloaded.
  */
+#include "bind.h"
 #include "cfi.h"
 #include "iree.h"
 #include "modules.h"
 #include "note.h"
 #include "text.h"
-#include <link.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 
@@ -30,6 +30,19 @@ HOOKED int pthread_setname_np(pthread_t thread, const char *name)
 	if (r == 0 && pthread_equal(thread, pthread_self()))
 		note_name(name);
 	return r;
+}
+
+/*
+ * It allocates while it holds the thread's lock, and we call it ourselves when a thread allocates for the first time. So
+ * that has been by then.
+ */
+HOOKED int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes)
+{
+	struct visit v = context_enter(FRAME());
+
+	if (v.context)
+		context_leave(v);
+	return PASS(pthread_getattr_np)(thread, attributes);
 }
 
 HOOKED int prctl(int option, ...)
@@ -67,7 +80,7 @@ static u64 unloads(void)
 {
 	u64 n = 0;
 
-	dl_iterate_phdr(read_unloads, &n);
+	bind_read_list(read_unloads, &n);
 	return n;
 }
 

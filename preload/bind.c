@@ -110,8 +110,11 @@ struct answer { void *real; const char *name; void *stub; };
 static void find_stub(void *answer)
 {
 	struct answer *a = answer;
+	bool claimed = bind_claim();
 
 	a->stub = probe_stub(a->real, a->name, false);
+	if (claimed)
+		bind_release();
 }
 
 /* NULL: the program's own call has to be made. */
@@ -172,6 +175,7 @@ void bind_start(void)
 {
 	bool probes = probes_start();
 
+	bind_mind_forks();
 	for (u32 i = 0; i < sizeof apis / sizeof *apis; i++)
 		for (const struct entry *e = apis[i].entries; e->name && guest.control->apis & apis[i].bit; e++)
 			table_add(e);

@@ -3,7 +3,7 @@
  *
  *   dlsym, dlvsym            answered with the wrapper (bind.c)
  *   linked references        the GOT entries of modules that import the name are rewritten (bind_got.c)
- *   probed functions         the same two ways, to the stub of a site (probe.h)
+ *   probed functions         the same two ways, to the stub of a site (probe.h); and in tables that a probed call leads to
  *   the API's own getters    vkGetInstanceProcAddr & co are wrappers themselves, and ask entry_find()
  *
  * The names are not exported: a loader that binds its own references to us, or a program that has variables or
@@ -15,6 +15,7 @@
 #define BIND_H
 
 #include "guest.h"
+#include <link.h>
 
 struct entry {
 	const char *name;
@@ -38,6 +39,10 @@ void bind_start(void);
 
 /* bind_lock.c */
 void bind_with_lock(void (*f)(void *), void *argument);  /* while it runs no module comes, goes or is half relocated */
+bool bind_claim(void);                          /* sites and pages are ours to change; false: this thread has that already */
+void bind_release(void);
+void bind_read_list(int (*f)(struct dl_phdr_info *, size_t, void *), void *argument);   /* dl_iterate_phdr, but for a fork meanwhile */
+void bind_mind_forks(void);
 
 /* bind_got.c */
 void bind_modules(void);                        /* looks at modules that came since the last time; asks ld.so */

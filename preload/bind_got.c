@@ -2,7 +2,7 @@
  * bind_got.c - references of loaded modules: their GOT entries are made to lead to our wrappers and stubs.
  *
  *   JUMP_SLOT, GLOB_DAT       calls, also those of a library to its own exported functions
- *   R_X86_64_64               function pointers in data: for device APIs, for probe rows that say so, and where the module
+ *   data (R_X86_64_64)        function pointers in data: for device APIs, for probe rows that say so, and where the module
  *                             also takes the function's address in code, as it may compare the two
  *
  * What a slot holds is what ld.so has bound it to, by its own rules; that is what the stub will call. Only lazy slots that
@@ -16,9 +16,9 @@
 #include "elf_image.h"
 #include "hook.h"
 #include "probe.h"
+#include "slots.h"
 #include "text.h"
 #include <string.h>
-#include <sys/uio.h>
 
 enum { DONE = 4096 };
 
@@ -66,14 +66,6 @@ bool bind_is_driver(const void *code)
 
 /* ---- slots that are read-only -------------------------------------------------------- */
 
-/* The kernel copies the word onto itself, or says that it cannot. */
-static bool is_writable(void **slot)
-{
-	struct iovec word = { slot, sizeof *slot };
-
-	return sys6(SYS_process_vm_readv, sys_getpid(), (long)&word, 1, (long)&word, 1, 0) == sizeof *slot;
-}
-
 static bool set_protection(const struct module *m, int protection)
 {
 	return sys(SYS_mprotect, m->relro, m->relro_end - m->relro, protection) == 0;
@@ -84,7 +76,7 @@ static void write_slot(struct module *m, void **slot, void *value)
 {
 	if ((u64)slot >= m->relro && (u64)slot < m->relro_end) {
 		if (m->state == UNKNOWN)
-			m->state = is_writable(slot) ? NEVER_SEALED : set_protection(m, PROT_READ | PROT_WRITE) ? OPENED : SEALED;
+			m->state = sys_rewrite(slot) == sizeof *slot ? NEVER_SEALED : set_protection(m, PROT_READ | PROT_WRITE) ? OPENED : SEALED;
 		if (m->state == SEALED)
 			return;
 	}
@@ -151,14 +143,36 @@ static bool is_in_code(u32 symbol)
 
 static bool is_reference(u32 type)
 {
-	return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT || type == R_X86_64_64;
+	return type == RELOC_CALL || type == RELOC_CODE || type == RELOC_DATA;
 }
 
-static void bind_entry(struct module *m, const struct elf_image *e, const struct entry *entry, void **slot)
+/* What the module calls by that name: what the slot holds, or will when it is first used. */
+static void *meant(struct module *m, const struct elf_image *e, const Elf64_Rela *r, const char *name, void *value)
 {
-	void *real = *slot == entry->wrapper ? NULL : elf_meaning(e, entry->name);
+	if (ELF64_R_TYPE(r->r_info) != RELOC_CALL || !is_lazy(m, e, name, value))
+		return value;
+	if (!m->ret)
+		m->ret = bind_next_ret(value);
+	return resolve(m, e, name, elf_version(e, ELF64_R_SYM(r->r_info)));
+}
 
-	if (real)
+/* Or a variable that has a function's name, or an entry of an executable's PLT, whose own slot is another. */
+static bool is_function(const void *value, const char *name)
+{
+	const struct link_map *map = map_of(value);
+	struct elf_image e;
+
+	return map && elf_open(&e, map) && elf_symbol(&e, name);
+}
+
+static void bind_entry(struct module *m, const struct elf_image *e, const Elf64_Rela *r, const struct entry *entry, void **slot)
+{
+	void *real = *slot;
+
+	if (!real || r->r_addend || hook_same_module(real, (const void *)bind_entry))
+		return;
+	real = meant(m, e, r, entry->name, real);
+	if (real && is_function(real, entry->name))
 		write_slot(m, slot, bind_found(entry, real));
 }
 
@@ -167,18 +181,14 @@ static void bind_probe(struct module *m, const struct elf_image *e, const Elf64_
 	u32 type = ELF64_R_TYPE(r->r_info), symbol = ELF64_R_SYM(r->r_info);
 	void *real = *slot, *stub;
 
-	if (!real || probe_is_stub(real) || (type == R_X86_64_64 && r->r_addend))
+	if (!real || probe_is_stub(real) || (type == RELOC_DATA && r->r_addend))
 		return;
-	if (type == R_X86_64_JUMP_SLOT && is_lazy(m, e, name, real)) {
-		if (!m->ret)
-			m->ret = bind_next_ret(real);
-		real = resolve(m, e, name, elf_version(e, symbol));
-	}
-	stub = real ? probe_stub(real, name, type == R_X86_64_64 && !is_in_code(symbol)) : NULL;
+	real = meant(m, e, r, name, real);
+	stub = real ? probe_stub(real, name, type == RELOC_DATA && !is_in_code(symbol)) : NULL;
 	if (!stub)
 		return;
 	write_slot(m, slot, stub);
-	if (type == R_X86_64_GLOB_DAT)
+	if (type == RELOC_CODE)
 		note_in_code(symbol);
 }
 
@@ -188,8 +198,8 @@ enum part { CODE, DATA };
 static bool is_wanted(u32 type, u32 symbol, const char *name, enum part part)
 {
 	if (part == CODE)
-		return type != R_X86_64_64 && probe_wants(name, false);
-	return type == R_X86_64_64 && (is_in_code(symbol) || (probes_in_data() && probe_wants(name, true)));
+		return type != RELOC_DATA && probe_wants(name, false);
+	return type == RELOC_DATA && (is_in_code(symbol) || (probes_in_data() && probe_wants(name, true)));
 }
 
 /* False: some slots have to wait. */
@@ -214,7 +224,7 @@ static bool bind_relocations(struct module *m, const struct elf_image *e, const 
 		if (unrelocated(e, *slot))
 			all = false;
 		else if (entry)
-			bind_entry(m, e, entry, slot);
+			bind_entry(m, e, &r[i], entry, slot);
 		else
 			bind_probe(m, e, &r[i], name, slot);
 	}
@@ -242,7 +252,7 @@ static bool bind_module(struct module *m)
 
 static u64 seen_adds, seen_subs;        /* what ld.so had loaded and unloaded when we last looked */
 static u64 done[DONE];                  /* modules that need not be looked at again */
-static u32 at_work;
+static u32 at_work;                     /* the process that is, or 0 */
 
 static u64 *place_of(const struct link_map *m)
 {
@@ -262,12 +272,16 @@ static bool is_loader(const struct link_map *m)
 	return text_starts(elf_file(m), "ld-linux") || text_starts(elf_file(m), "linux-vdso");
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *waiting)
+static struct module found[DONE];       /* those that are new */
+static u32 found_count;
+
+/* ld.so holds its list's lock meanwhile, and a child that is forked then never gets it: so here they are only noted. */
+static int look_at(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	struct module m = { .map = info->dlpi_phnum ? map_of(info->dlpi_phdr) : NULL };
-	u64 *place;
+	const u64 *place;
 
-	(void)size;
+	(void)size, (void)unused;
 	if (info->dlpi_subs != seen_subs) {     /* something else may lie where a known module lay */
 		memset(done, 0, sizeof done);
 		seen_subs = info->dlpi_subs;
@@ -280,16 +294,42 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *waiting)
 			m.relro = (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) & ~4095ull;
 			m.relro_end = (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz) & ~4095ull;
 		}
-	if (bind_module(&m))
-		*place = (u64)m.map->l_ld;
-	else
-		*(bool *)waiting = true;
+	if (found_count < DONE)
+		found[found_count++] = m;
 	return 0;
 }
 
+static void bind_all(bool *waiting)
+{
+	found_count = 0;
+	bind_read_list(look_at, NULL);
+	for (u32 i = 0; i < found_count; i++) {
+		u64 *place = place_of(found[i].map);
+
+		if (!bind_module(&found[i]))
+			*waiting = true;
+		else if (place)
+			*place = (u64)found[i].map->l_ld;
+	}
+}
+
+static u32 own_pid(void) { return image && image->pid ? image->pid : (u32)sys_getpid(); }
+
+/*
+ * With ld.so's lock held from the first mark to the last: who sees that we are at work, and goes on without us, gets the lock for what
+ * it was about to do only when all that was loaded before is bound.
+ */
 static void look_at_all(void *waiting)
 {
-	dl_iterate_phdr(look_at, waiting);
+	bool claimed = bind_claim();
+
+	__atomic_store_n(&at_work, own_pid(), __ATOMIC_RELEASE);
+	bind_all(waiting);
+	if (*(bool *)waiting)
+		__atomic_store_n(&seen_adds, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&at_work, 0, __ATOMIC_RELEASE);
+	if (claimed)
+		bind_release();
 }
 
 static int count_adds(struct dl_phdr_info *info, size_t size, void *to)
@@ -299,17 +339,44 @@ static int count_adds(struct dl_phdr_info *info, size_t size, void *to)
 	return 1;
 }
 
-/* Who comes while another thread is at work waits for ld.so's lock in what it was about to do. */
+static u64 cpu_ns(void)
+{
+	struct timespec t = { 0 };
+
+	sys(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t, 0);
+	return (u64)t.tv_sec * 1000000000 + (u64)t.tv_nsec;
+}
+
+static void note_cost(u64 took)
+{
+	struct segment *s = image ? image->segment[0] : NULL;
+
+	if (!s)
+		return;
+	s->head.bind_ns += took;
+	s->head.probe_sites = probes_made();
+}
+
+/*
+ * Is there anything that no thread of ours has looked at, or is looking at? A thread of the process that we were forked from may
+ * have been at it: it did not come along, and all is looked at once more.
+ */
+static bool is_work(u64 adds)
+{
+	u32 who = __atomic_load_n(&at_work, __ATOMIC_ACQUIRE);
+
+	return who ? who != own_pid() : adds != __atomic_load_n(&seen_adds, __ATOMIC_ACQUIRE);
+}
+
 void bind_modules(void)
 {
 	bool waiting = false;
-	u64 adds = 0;
+	u64 adds = 0, begin;
 
-	dl_iterate_phdr(count_adds, &adds);
-	if (likely(adds == __atomic_load_n(&seen_adds, __ATOMIC_ACQUIRE)) || __atomic_exchange_n(&at_work, 1, __ATOMIC_ACQUIRE))
+	bind_read_list(count_adds, &adds);
+	if (likely(!is_work(adds)))
 		return;
+	begin = cpu_ns();
 	bind_with_lock(look_at_all, &waiting);
-	if (waiting)
-		__atomic_store_n(&seen_adds, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&at_work, 0, __ATOMIC_RELEASE);
+	note_cost(cpu_ns() - begin);
 }

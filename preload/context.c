@@ -38,7 +38,7 @@ static void thread_stack_bounds(struct context *c)
 	int before = errno;
 
 	c->stack_low = c->stack_high = c->stack_begin = 0;
-	if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+	if (PASS(pthread_getattr_np)(pthread_self(), &attributes) == 0) {
 		if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
 			c->stack_low = (u64)low;
 			c->stack_high = c->stack_begin = (u64)low + size;
@@ -46,6 +46,14 @@ static void thread_stack_bounds(struct context *c)
 		pthread_attr_destroy(&attributes);
 	}
 	errno = before;
+}
+
+/* A signal handler's thread is the one it interrupted, which may hold the lock that pthread_getattr_np takes. */
+static void same_stack_bounds(struct context *c, const struct context *outer)
+{
+	c->stack_low = outer->stack_low;
+	c->stack_high = outer->stack_high;
+	c->stack_begin = outer->stack_begin;
 }
 
 /* A thread takes over the context of a slot. `fresh`: the slot was never used before. */
@@ -56,7 +64,9 @@ static void settle(struct context *c, u32 tid, bool fresh)
 
 	c->slot->head.busy = 1;
 	t = ticks();
-	if (tid == process_pid())
+	if (tls.nested)
+		same_stack_bounds(c, tls.context);
+	else if (tid == process_pid())
 		main_stack_bounds(c);
 	else
 		thread_stack_bounds(c);

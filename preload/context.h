@@ -36,6 +36,7 @@ struct tls {
 	u32 api_depth;              /* wrappers of device APIs that we are inside of */
 	u32 opencl_row;             /* what the outermost of them is meant for; see opencl.h */
 	void *locked_work;          /* for bind_lock.c */
+	u32 reading;                /* ld.so's list, there too */
 };
 
 enum { WRITING = 1 };               /* a record is half done; without it, a real function is at work */

@@ -54,16 +54,6 @@ u64 work_numbers(u32 count) { return __atomic_fetch_add(&works, count, __ATOMIC_
 u64 memory_number(void) { return __atomic_add_fetch(&memories, 1, __ATOMIC_RELAXED); }
 u64 device_number(void) { return __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED); }
 
-static u64 hash_of(const char *text)
-{
-	u64 h = 0xcbf29ce484222325ull;
-
-	for (; *text; text++)
-		h = (h ^ (u8)*text) * 0x100000001b3ull;
-	h ^= h >> 29;
-	return h > 1 && ~h ? h : 2;
-}
-
 static void forget_if_forked(void)
 {
 	if (likely(told_in == process_born()))
@@ -99,7 +89,7 @@ u64 name_number(const char *text)
 	if (guest.state != GUEST_ON)
 		return 0;
 	forget_if_forked();
-	hash = hash_of(text);
+	hash = text_hash(text, text_length(text));
 	id = (u64)handles_find(&name_numbers, hash);
 	if (id)
 		return id;

@@ -2,6 +2,7 @@
  * elf_image.c - reads the dynamic section of a loaded module.
  */
 #include "elf_image.h"
+#include "bind.h"
 #include "hook.h"
 #include "text.h"
 
@@ -125,15 +126,17 @@ void *elf_next_symbol(const char *name)
 	return NULL;
 }
 
-const char *elf_file(const struct link_map *map)
+static const char *last_part(const char *path)
 {
-	const char *base = map->l_name;
+	const char *base = path;
 
-	for (const char *c = base; *c; c++)
+	for (const char *c = path; *c; c++)
 		if (*c == '/')
 			base = c + 1;
 	return base;
 }
+
+const char *elf_file(const struct link_map *map) { return last_part(map->l_name); }
 
 static void *defined_in(const struct link_map *m, const char *name)
 {
@@ -148,7 +151,7 @@ void *elf_meaning(const struct elf_image *e, const char *name)
 
 	for (const Elf64_Dyn *d = e->dynamic; d->d_tag != DT_NULL; d++)
 		for (const struct link_map *m = d->d_tag == DT_NEEDED ? _r_debug.r_map : NULL; m; m = m->l_next)
-			if (text_equal(elf_file(m), e->strings + d->d_un.d_val) && (found = defined_in(m, name)))
+			if (text_equal(elf_file(m), last_part(e->strings + d->d_un.d_val)) && (found = defined_in(m, name)))
 				return found;
 	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
 		if ((found = defined_in(m, name)))
@@ -174,7 +177,7 @@ void *elf_meaning_for(const void *code, const char *name)
 {
 	struct question q = { code, name, NULL };
 
-	dl_iterate_phdr(answer, &q);
+	bind_read_list(answer, &q);
 	return q.answer;
 }
 

@@ -27,7 +27,7 @@ void *elf_next_symbol(const char *name);        /* the first module after us tha
 const char *elf_file(const struct link_map *map);       /* its name without the directory */
 
 /* What a reference of this module means: what one of the libraries that it names defines, else the first module that
- * defines it, but never us. ld.so's list must not change meanwhile: inside of dl_iterate_phdr(), or by elf_meaning_for(). */
+ * defines it, but never us. ld.so's list must not change meanwhile: inside of bind_read_list(), or by elf_meaning_for(). */
 void *elf_meaning(const struct elf_image *e, const char *name);
 void *elf_meaning_for(const void *code, const char *name);
 

@@ -47,7 +47,7 @@ bool process_main(void);                        /* started by the collector itse
 
 /* session.c */
 bool session_attach(void);                      /* finds the session, or starts a collector; fills `guest` */
-bool session_bare(void);
+bool session_bare(void);                        /* this process started the collector, maybe as another program */
 void session_look_for_collector(void);          /* at the start of each image */
 bool session_collector_gone(void);
 bool session_follows(char *const *env);         /* an environment that brings us along */

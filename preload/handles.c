@@ -1,6 +1,8 @@
 /*
- * handles.c - open addressing with one word of key and one of value; tables that were outgrown stay mapped, because
- * a reader may still be in them.
+ * handles.c - open addressing with one word of key and one of value.
+ *
+ * A table that was outgrown stays mapped: a reader may still be in it, for as long as the scheduler likes. One that was only
+ * full of removed places is used again, which its last readers notice by the count of changes: they look once more.
  */
 #include "handles.h"
 #include <string.h>
@@ -25,12 +27,8 @@ static u64 first_place(const struct handle_table *t, u64 key)
 	return (key * 0x9e3779b97f4a7c15ull >> 20) & (t->size - 1);
 }
 
-void *handles_find(const struct handles *h, u64 key)
+static void *find_in(const struct handle_table *t, u64 key)
 {
-	const struct handle_table *t = __atomic_load_n(&h->table, __ATOMIC_ACQUIRE);
-
-	if (!t || !key)
-		return NULL;
 	for (u64 i = first_place(t, key);; i = (i + 1) & (t->size - 1)) {
 		u64 k = __atomic_load_n(&t->slot[i].key, __ATOMIC_ACQUIRE);
 
@@ -43,6 +41,22 @@ void *handles_find(const struct handles *h, u64 key)
 				return value;
 		}
 	}
+}
+
+void *handles_find(const struct handles *h, u64 key)
+{
+	u32 changes = __atomic_load_n(&h->changes, __ATOMIC_ACQUIRE), before;
+	const struct handle_table *t;
+	void *value;
+
+	do {
+		before = changes;
+		t = __atomic_load_n(&h->table, __ATOMIC_ACQUIRE);
+		value = t && key ? find_in(t, key) : NULL;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		changes = __atomic_load_n(&h->changes, __ATOMIC_RELAXED);
+	} while (unlikely(changes != before));
+	return value;
 }
 
 /* A removed place is not used again before the table grows: a reader may have just passed it. */
@@ -66,27 +80,41 @@ static u64 live_in(const struct handle_table *t)
 	return n;
 }
 
+/* Empty. A child may be forked at any point, so that it is nobody's spare any more comes first. */
+static struct handle_table *empty_table(struct handles *h, u64 size)
+{
+	struct handle_table *t = h->spare;
+
+	if (!t || t->size != size) {
+		t = sys_memory(sizeof *t + size * sizeof *t->slot);
+	} else {
+		__atomic_store_n(&h->spare, NULL, __ATOMIC_RELEASE);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		memset(t->slot, 0, size * sizeof *t->slot);
+		t->used = 0;
+	}
+	if (t)
+		t->size = size;
+	return t;
+}
+
 /*
- * An outgrown table is twice as small as the next, so all of them together are as large as the last. One that is only
- * full of removed places is followed by one of its own size, and must be given back: its readers are long gone when the
- * next one is full, so that one is unmapped then.
+ * A table is twice as large as the one before, so all those that stay mapped are as large as the last; or it is as large, if the
+ * one before was only full of removed places, and then the two take turns.
  */
 static bool grow(struct handles *h)
 {
-	struct handle_table *old = h->table, *before = h->retired, *fresh;
-	u64 size = !old ? FIRST : live_in(old) * 4 > old->size ? old->size * 2 : old->size;
+	struct handle_table *old = h->table, *fresh;
 
-	fresh = sys_memory(sizeof *fresh + size * sizeof *fresh->slot);
+	fresh = empty_table(h, !old ? FIRST : live_in(old) * 4 > old->size ? old->size * 2 : old->size);
 	if (!fresh)
 		return false;
-	fresh->size = size;
 	for (u64 i = 0; old && i < old->size; i++)
 		if (old->slot[i].key && old->slot[i].key != REMOVED)
 			insert(fresh, old->slot[i].key, old->slot[i].value);
 	__atomic_store_n(&h->table, fresh, __ATOMIC_RELEASE);
-	__atomic_store_n(&h->retired, old, __ATOMIC_RELEASE);
-	if (before)
-		sys_munmap(before, sizeof *fresh + before->size * sizeof *fresh->slot);
+	__atomic_store_n(&h->spare, old, __ATOMIC_RELEASE);
+	__atomic_store_n(&h->changes, h->changes + 1, __ATOMIC_RELEASE);
 	return true;
 }
 

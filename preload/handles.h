@@ -10,7 +10,7 @@
 
 #include "slots.h"
 
-struct handles { struct handle_table *table, *retired; u32 lock; };
+struct handles { struct handle_table *table, *spare; u32 changes, lock; };
 
 void *handles_find(const struct handles *h, u64 key);           /* NULL: unknown */
 bool handles_put(struct handles *h, u64 key, void *value);      /* an older value of the key is replaced */

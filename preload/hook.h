@@ -25,7 +25,7 @@
 	X(memalign) X(valloc) X(pvalloc) X(malloc_usable_size)                                         \
 	X(mmap) X(mmap64) X(munmap) X(mremap) X(mprotect) X(brk) X(sbrk)                               \
 	X(fork) X(execve) X(execvpe) X(fexecve) X(posix_spawn) X(posix_spawnp)                         \
-	X(pthread_setname_np) X(prctl) X(dlclose)
+	X(pthread_setname_np) X(pthread_getattr_np) X(prctl) X(dlclose)
 
 struct reals {
 #define X(name) __typeof__(name) *name;

@@ -8,6 +8,7 @@
  *   opencl_commands.c  what is in a command buffer
  *   opencl_memory.c  buffers, images, SVM
  *   opencl_program.c builds, kernels and their names
+ *   opencl_callback.c  functions of the program that the driver calls
  *
  * A wrapper is called w_NAME. The real function is cl.NAME.
  */
@@ -26,6 +27,9 @@
 #include "opencl_names.h"
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
+#include <CL/cl_gl.h>
+
+typedef __typeof__(&clImportMemoryARM) clImportMemoryARM_fn;    /* which the header lacks */
 
 /*
  * A process may have several loaders, or call drivers itself. Only the function that is called tells which one is meant, so
@@ -74,7 +78,7 @@ static inline void opencl_leave(void)
 struct cl_timer;
 
 struct cl_queue {
-	u64 id;
+	u64 id, device;
 	struct cl_timer *timer;         /* of its device; NULL: it has none */
 	bool out_of_order;
 	u64 last_end;                   /* device's stamp: when the last of its work was over */
@@ -89,8 +93,15 @@ void opencl_read_clock(struct cl_timer *t, bool is_end);        /* if it is time
 u64 opencl_device(cl_device_id d);                              /* its number; told when it is first seen */
 u64 opencl_context_device(cl_context c);                        /* number of its first device */
 u64 opencl_kernel_name(cl_kernel k);
+
+enum { OPENCL_KERNEL_TEXT = TEXT_MAX };         /* instances of templates have names of many hundred letters */
+void opencl_kernel_text(cl_kernel k, char to[OPENCL_KERNEL_TEXT]);
 void opencl_wait_failed(cl_uint n, const cl_event *list);       /* some of these may have failed */
 u64 opencl_svm_take(const void *p);                             /* its number, 0: none; it is about to be freed */
+void opencl_svm_put_back(const void *p, u64 id);                /* ... and was not */
+
+typedef void CL_CALLBACK opencl_on_program(cl_program, void *);
+void opencl_program_callback(opencl_on_program **function, void **user);        /* the program's, to be given to the driver: made ours */
 cl_command_queue opencl_commands(cl_command_buffer_khr buffer, struct args *to);        /* its own queue, if any, and what is in it */
 
 #endif

@@ -2,7 +2,7 @@
  * opencl_memory.c - buffers, images, pipes, shared and unified memory.
  *
  * A memory object ends when its driver says so, not when the program releases it: a kernel or a sub-buffer may still need
- * it. What lies in other memory (sub-buffers, host pointers) has no bytes of its own.
+ * it. What lies in other memory (sub-buffers, host pointers) or was made by somebody else (imports) has no bytes of its own.
  */
 #include "opencl.h"
 
@@ -52,20 +52,23 @@ static void made(cl_mem m, cl_mem_flags f, struct rec_device_alloc *r, const cha
 	cl.clGetMemObjectInfo(m, CL_MEM_CONTEXT, sizeof c, &c, NULL);
 	r->id = memory_number();
 	r->device = opencl_context_device(c);
-	r->flags = flags_of(f);
+	r->flags |= flags_of(f);
 	args_word(&a, what);
 	args_flags(&a, f);
 	memory_note(r, &a, at);
 	remember(m, r->id);
 }
 
-/* An object that may lie in another one, or in the program's own memory. */
+#define ELSEWHERE ((cl_mem)-1)          /* what it lies in is somebody else's */
+
+/* An object that may lie in another one, in the program's own memory, or elsewhere. */
 static void made_whole(cl_mem m, cl_mem_flags f, cl_mem parent, const char *what, struct caller at)
 {
-	struct rec_device_alloc r = { .parent = parent ? (u64)handles_find(&objects, (u64)parent) : 0 };
+	struct rec_device_alloc r = { .parent = parent && parent != ELSEWHERE ? (u64)handles_find(&objects, (u64)parent) : 0 };
 	size_t bytes = 0;
 
 	cl.clGetMemObjectInfo(m, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+	r.flags = parent == ELSEWHERE ? MEMORY_IMPORTED : 0;
 	r.bytes = parent || f & CL_MEM_USE_HOST_PTR ? 0 : bytes;
 	r.length = bytes;
 	made(m, f, &r, what, at);
@@ -101,11 +104,27 @@ static void call_memory(u64 begin, u64 name, u64 bytes, cl_int error, struct cal
 #define UNPACK(...) __VA_ARGS__
 #define IMAGE_PARENT (d ? d->mem_object : NULL)
 
+/* A property that is a handle of memory which exists already. */
+static cl_mem imported(const cl_mem_properties *list)
+{
+	enum { FIRST_HANDLE = CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR, LAST_HANDLE = 0x206f };
+
+	for (; list && *list; list += 2)
+		if (*list >= FIRST_HANDLE && *list <= LAST_HANDLE)
+			return ELSEWHERE;
+	return NULL;
+}
+
 CREATE(clCreateBuffer, (cl_mem_flags f, size_t n, void *p), (f, n, p), n, NULL, "buffer")
-CREATE(clCreateBufferWithProperties, (const cl_mem_properties *l, cl_mem_flags f, size_t n, void *p), (l, f, n, p), n, NULL, "buffer")
+CREATE(clCreateBufferWithProperties, (const cl_mem_properties *l, cl_mem_flags f, size_t n, void *p), (l, f, n, p), n, imported(l), "buffer")
+CREATE(clCreateBufferWithPropertiesINTEL, (const cl_mem_properties_intel *l, cl_mem_flags f, size_t n, void *p), (l, f, n, p), n, imported(l), "buffer")
+CREATE(clImportMemoryARM, (cl_mem_flags f, const cl_import_properties_arm *l, void *p, size_t n), (f, l, p, n), n, ELSEWHERE, "imported memory")
+CREATE(clCreateFromGLBuffer, (cl_mem_flags f, cl_GLuint b), (f, b), 0, ELSEWHERE, "OpenGL buffer")
+CREATE(clCreateFromGLTexture, (cl_mem_flags f, cl_GLenum t, cl_GLint level, cl_GLuint b), (f, t, level, b), 0, ELSEWHERE, "OpenGL texture")
+CREATE(clCreateFromGLRenderbuffer, (cl_mem_flags f, cl_GLuint b), (f, b), 0, ELSEWHERE, "OpenGL renderbuffer")
 CREATE(clCreateImage, (cl_mem_flags f, const cl_image_format *form, const cl_image_desc *d, void *p), (f, form, d, p), 0, IMAGE_PARENT, "image")
 CREATE(clCreateImageWithProperties, (const cl_mem_properties *l, cl_mem_flags f, const cl_image_format *form, const cl_image_desc *d, void *p),
-       (l, f, form, d, p), 0, IMAGE_PARENT, "image")
+       (l, f, form, d, p), 0, imported(l) ? ELSEWHERE : IMAGE_PARENT, "image")
 CREATE(clCreateImage2D, (cl_mem_flags f, const cl_image_format *form, size_t x, size_t y, size_t row, void *p), (f, form, x, y, row, p), 0, NULL, "image")
 CREATE(clCreateImage3D, (cl_mem_flags f, const cl_image_format *form, size_t x, size_t y, size_t z, size_t row, size_t slice, void *p),
        (f, form, x, y, z, row, slice, p), 0, NULL, "image")
@@ -162,12 +181,10 @@ u64 opencl_svm_take(const void *p)
 	return (u64)handles_remove(&shared, (u64)p);
 }
 
-static void addressed_gone(const void *p)
+void opencl_svm_put_back(const void *p, u64 id)
 {
-	u64 id = opencl_svm_take(p);
-
 	if (id)
-		memory_gone_note(id);
+		handles_put(&shared, (u64)p, (void *)id);
 }
 
 #define SHARED_HERE (MEMORY_SHARED | MEMORY_HOST_VISIBLE)
@@ -188,10 +205,10 @@ void *w_clSVMAlloc(cl_context c, cl_svm_mem_flags f, size_t n, cl_uint align)
 
 void w_clSVMFree(cl_context c, void *p)
 {
-	u64 begin = opencl_enter();
+	u64 begin = opencl_enter(), id = begin && p ? opencl_svm_take(p) : 0;
 
-	if (begin && p)
-		addressed_gone(p);
+	if (id)
+		memory_gone_note(id);
 	cl.clSVMFree(c, p);
 	if (begin)
 		call_memory(begin, NAMED("clSVMFree"), 0, CL_SUCCESS, CALLER());
@@ -225,12 +242,13 @@ UNIFIED(clSharedMemAllocINTEL, (cl_device_id d, const cl_mem_properties_intel *l
 #define UNIFIED_FREE(name_, kind)                                                                      \
 	cl_int w_##name_(cl_context c, void *p)                                                        \
 	{                                                                                              \
-		u64 begin = opencl_enter();                                                            \
-		cl_int r;                                                                              \
+		u64 begin = opencl_enter(), id = begin && p ? opencl_svm_take(p) : 0;                  \
+		cl_int r = cl.name_(c, p);                                                             \
                                                                                                        \
-		if (begin && p)                                                                        \
-			addressed_gone(p);                                                             \
-		r = cl.name_(c, p);                                                                    \
+		if (id && r == CL_SUCCESS)                                                             \
+			memory_gone_note(id);                                                          \
+		else                                                                                   \
+			opencl_svm_put_back(p, id);                                                    \
 		if (begin)                                                                             \
 			call_note(begin, &(struct call){ kind, NAMED(#name_), .error = r }, NULL, CALLER()); \
 		opencl_leave();                                                                        \

@@ -27,8 +27,11 @@
 	X(clCreateBuffer) X(clCreateBufferWithProperties) X(clCreateSubBuffer) X(clCreateImage)        \
 	X(clCreateImageWithProperties) X(clCreateImage2D) X(clCreateImage3D) X(clCreatePipe)           \
 	X(clReleaseMemObject) X(clSVMAlloc) X(clSVMFree)                                               \
+	X(clCreateFromGLBuffer) X(clCreateFromGLTexture) X(clCreateFromGLRenderbuffer)                 \
+	X(clEnqueueAcquireGLObjects) X(clEnqueueReleaseGLObjects)                                      \
 	X(clBuildProgram) X(clCompileProgram) X(clLinkProgram)                                         \
 	X(clCreateKernel) X(clCreateKernelsInProgram) X(clCloneKernel)                                 \
+	X(clSetEventCallback) X(clSetMemObjectDestructorCallback)                                      \
 	X(clGetExtensionFunctionAddress) X(clGetExtensionFunctionAddressForPlatform)
 
 /* ... those that only clGetExtensionFunctionAddress hands out ... */
@@ -36,16 +39,19 @@
 	X(clCreateCommandQueueWithPropertiesKHR)                                                       \
 	X(clHostMemAllocINTEL) X(clDeviceMemAllocINTEL) X(clSharedMemAllocINTEL)                       \
 	X(clMemFreeINTEL) X(clMemBlockingFreeINTEL)                                                    \
-	X(clEnqueueMemcpyINTEL) X(clEnqueueMemFillINTEL) X(clEnqueueMigrateMemINTEL) X(clEnqueueMemAdviseINTEL) \
+	X(clEnqueueMemcpyINTEL) X(clEnqueueMemFillINTEL) X(clEnqueueMemsetINTEL) X(clEnqueueMigrateMemINTEL) X(clEnqueueMemAdviseINTEL) \
+	X(clCreateBufferWithPropertiesINTEL) X(clImportMemoryARM) X(clEnqueueMigrateMemObjectEXT)      \
+	X(clEnqueueAcquireExternalMemObjectsKHR) X(clEnqueueReleaseExternalMemObjectsKHR)              \
+	X(clEnqueueWaitSemaphoresKHR) X(clEnqueueSignalSemaphoresKHR)                                  \
 	X(clCreateCommandBufferKHR) X(clEnqueueCommandBufferKHR) X(clCommandNDRangeKernelKHR)          \
 	X(clCommandCopyBufferKHR) X(clCommandCopyBufferRectKHR) X(clCommandFillBufferKHR)              \
-	X(clCommandCopyImageKHR) X(clCommandCopyImageToBufferKHR) X(clCommandCopyBufferToImageKHR) X(clCommandFillImageKHR)
+	X(clCommandCopyImageKHR) X(clCommandCopyImageToBufferKHR) X(clCommandCopyBufferToImageKHR) X(clCommandFillImageKHR) \
+	X(clCommandBarrierWithWaitListKHR)
 
 /* ... and what the wrappers call: of each driver ... */
 #define OPENCL_USED(X)                                                                                 \
 	X(clGetDeviceInfo) X(clGetContextInfo) X(clGetKernelInfo) X(clGetMemObjectInfo) X(clGetImageInfo) \
-	X(clGetEventInfo) X(clGetProgramInfo) X(clGetProgramBuildInfo) X(clSetEventCallback) X(clReleaseEvent) \
-	X(clSetMemObjectDestructorCallback)
+	X(clGetEventInfo) X(clGetProgramInfo) X(clGetProgramBuildInfo) X(clReleaseEvent)
 
 /* ... or of those that have it. */
 #define OPENCL_USED_IF_THERE(X) X(clGetDeviceAndHostTimer)

@@ -7,13 +7,20 @@ static struct handles kernels;          /* cl_kernel -> number of its name */
 
 /* ---- kernels ------------------------------------------------------------------------------ */
 
+void opencl_kernel_text(cl_kernel k, char to[OPENCL_KERNEL_TEXT])
+{
+	to[0] = 0;
+	if (cl.clGetKernelInfo(k, CL_KERNEL_FUNCTION_NAME, OPENCL_KERNEL_TEXT, to, NULL) != CL_SUCCESS || !to[0])
+		text_copy(to, OPENCL_KERNEL_TEXT, "kernel");
+}
+
 static u64 remember(cl_kernel k)
 {
-	char name[256] = "";
+	char name[OPENCL_KERNEL_TEXT];
 	u64 id;
 
-	cl.clGetKernelInfo(k, CL_KERNEL_FUNCTION_NAME, sizeof name - 1, name, NULL);
-	id = name_number(name[0] ? name : "kernel");
+	opencl_kernel_text(k, name);
+	id = name_number(name);
 	handles_put(&kernels, (u64)k, (void *)id);
 	return id;
 }
@@ -107,9 +114,12 @@ static void add_options(struct args *a, const char *options)
 cl_int w_clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, const char *options, void (CL_CALLBACK *f)(cl_program, void *), void *user)
 {
 	u64 begin = opencl_enter();
-	cl_int r = cl.clBuildProgram(p, n, list, options, f, user);
 	struct args a = { 0 };
+	cl_int r;
 
+	if (begin)
+		opencl_program_callback(&f, &user);
+	r = cl.clBuildProgram(p, n, list, options, f, user);
 	if (begin) {
 		add_options(&a, options);
 		if (r != CL_SUCCESS)
@@ -124,9 +134,12 @@ cl_int w_clCompileProgram(cl_program p, cl_uint n, const cl_device_id *list, con
 			  const char **names, void (CL_CALLBACK *f)(cl_program, void *), void *user)
 {
 	u64 begin = opencl_enter();
-	cl_int r = cl.clCompileProgram(p, n, list, options, headers, header, names, f, user);
 	struct args a = { 0 };
+	cl_int r;
 
+	if (begin)
+		opencl_program_callback(&f, &user);
+	r = cl.clCompileProgram(p, n, list, options, headers, header, names, f, user);
 	if (begin) {
 		add_options(&a, options);
 		if (r != CL_SUCCESS)
@@ -142,9 +155,12 @@ cl_program w_clLinkProgram(cl_context c, cl_uint n, const cl_device_id *list, co
 {
 	u64 begin = opencl_enter();
 	cl_int r = CL_SUCCESS;
-	cl_program p = cl.clLinkProgram(c, n, list, options, programs, program, f, user, &r);
 	struct args a = { 0 };
+	cl_program p;
 
+	if (begin)
+		opencl_program_callback(&f, &user);
+	p = cl.clLinkProgram(c, n, list, options, programs, program, f, user, &r);
 	if (error)
 		*error = r;
 	if (begin) {

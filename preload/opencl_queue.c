@@ -139,21 +139,33 @@ u64 opencl_context_device(cl_context c)
 
 /* ---- queues ---------------------------------------------------------------------------- */
 
-static struct cl_queue *remember(cl_command_queue q, cl_device_id device, const struct cl_queue *about, u32 flags)
+static u64 tell_queue(u64 device, u32 flags)
 {
-	struct cl_queue *known = handles_find(&queues, (u64)q);
 	static u32 count;
 	char name[32] = "queue ";
-	struct rec_queue r = { .device = opencl_device(device), .flags = flags };
+	struct rec_queue r = { .id = device_number(), .device = device, .flags = flags };
 
-	if (!r.device || (!known && !(known = pool_get(&queue_pool))))
-		return NULL;
-	*known = *about;                /* one that was known is gone, if its handle comes again */
-	known->out_of_order = flags & QUEUE_OUT_OF_ORDER;
-	known->timer = handles_find(&timers, (u64)device);
-	known->id = r.id = device_number();
 	text_number(name, sizeof name, __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED), 10);
 	queue_note(&r, name);
+	return r.id;
+}
+
+/*
+ * One that was known is gone, if its handle comes again. One like it goes on in its place: some programs make a queue for every
+ * kernel, and nobody wants to see thousands.
+ */
+static struct cl_queue *remember(cl_command_queue q, cl_device_id d, const struct cl_queue *about, u32 flags)
+{
+	struct cl_queue *known = handles_find(&queues, (u64)q);
+	u64 device = opencl_device(d), id = known && known->device == device && known->out_of_order == !!(flags & QUEUE_OUT_OF_ORDER) ? known->id : 0;
+
+	if (!device || (!known && !(known = pool_get(&queue_pool))))
+		return NULL;
+	*known = *about;
+	known->out_of_order = flags & QUEUE_OUT_OF_ORDER;
+	known->timer = handles_find(&timers, (u64)d);
+	known->device = device;
+	known->id = id ? id : tell_queue(device, flags);
 	handles_put(&queues, (u64)q, known);
 	return known;
 }

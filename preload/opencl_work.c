@@ -10,6 +10,8 @@
  */
 #include "opencl.h"
 
+enum { FREED = 12 };
+
 /* Work on its way. */
 struct job {
 	u64 work;
@@ -19,8 +21,8 @@ struct job {
 	u32 row;                        /* whose functions it was enqueued with */
 	bool is_group;
 	bool timed;                     /* its queue takes times; else its end is when we are called back */
-	u32 frees;                      /* clEnqueueSVMFree: memory that is gone afterwards */
-	u64 freed[12];
+	u32 frees;                      /* clEnqueueSVMFree: memory that is gone afterwards, 0 for what is not known */
+	u64 freed[FREED];
 };
 
 static struct pool jobs = POOL(struct job);
@@ -97,7 +99,8 @@ static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
 	if (take(job, e)) {
 		tell_end(e, status, job);
 		for (u32 i = 0; i < job->frees; i++)
-			memory_gone_note(job->freed[i]);
+			if (job->freed[i])
+				memory_gone_note(job->freed[i]);
 	}
 	pool_put(&jobs, job);
 	opencl_now = before;
@@ -142,13 +145,12 @@ struct about {
 	const struct args *args;
 };
 
+/* False: it is to be passed on. */
 static bool enqueue_begin(struct enqueue *e, cl_command_queue q, cl_event *event)
 {
 	*e = (struct enqueue){ .begin = opencl_enter(), .event = event };
-	if (!e->begin || !(e->queue = opencl_queue(q))) {
-		opencl_leave();
+	if (!e->begin || !(e->queue = opencl_queue(q)))
 		return false;
-	}
 	e->job = pool_get(&jobs);               /* none: the call is told, not its work */
 	if (e->job && !event)
 		e->event = &e->own;
@@ -202,6 +204,14 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 	opencl_leave();
 }
 
+/* Only then is it left: inside of another call, whose row may be another, this one's holds until here. */
+#define PASSED_ON(call)                                                                                \
+	({                                                                                             \
+		__typeof__(call) r_ = call;                                                            \
+		opencl_leave();                                                                        \
+		r_;                                                                                    \
+	})
+
 #define UNPACK(...) __VA_ARGS__
 #define WAIT_LIST cl_uint waits, const cl_event *list, cl_event *event
 
@@ -213,7 +223,7 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 		cl_int r;                                                                              \
                                                                                                        \
 		if (!enqueue_begin(&e, q, event))                                                      \
-			return cl.name_(q, UNPACK ARGS, waits, list, event);                           \
+			return PASSED_ON(cl.name_(q, UNPACK ARGS, waits, list, event));                \
 		r = cl.name_(q, UNPACK ARGS, waits, list, e.event);                                    \
 		enqueue_end(&e, r, &(struct about){ .name = NAMED(#name_), __VA_ARGS__ }, CALLER());   \
 		return r;                                                                              \
@@ -270,6 +280,14 @@ ENQUEUE(clEnqueueSVMMigrateMem, (cl_uint n, const void **p, const size_t *sizes,
 ENQUEUE(clEnqueueMemcpyINTEL, (cl_bool b, void *d, const void *s, size_t n), (b, d, s, n), .kind = WORK_COPY, .bytes = n, .blocking = b)
 ENQUEUE(clEnqueueMemFillINTEL, (void *d, const void *v, size_t vn, size_t n), (d, v, vn, n), .kind = WORK_FILL, .bytes = n)
 ENQUEUE(clEnqueueMigrateMemINTEL, (const void *p, size_t n, cl_mem_migration_flags f), (p, n, f), .kind = WORK_OTHER, .bytes = n)
+ENQUEUE(clEnqueueMemsetINTEL, (void *d, cl_int v, size_t n), (d, v, n), .kind = WORK_FILL, .bytes = n)
+ENQUEUE(clEnqueueMigrateMemObjectEXT, (cl_uint n, const cl_mem *m, cl_mem_migration_flags_ext f), (n, m, f), .kind = WORK_OTHER)
+ENQUEUE(clEnqueueAcquireGLObjects, (cl_uint n, const cl_mem *m), (n, m), .kind = WORK_OTHER)
+ENQUEUE(clEnqueueReleaseGLObjects, (cl_uint n, const cl_mem *m), (n, m), .kind = WORK_OTHER)
+ENQUEUE(clEnqueueAcquireExternalMemObjectsKHR, (cl_uint n, const cl_mem *m), (n, m), .kind = WORK_OTHER)
+ENQUEUE(clEnqueueReleaseExternalMemObjectsKHR, (cl_uint n, const cl_mem *m), (n, m), .kind = WORK_OTHER)
+ENQUEUE(clEnqueueWaitSemaphoresKHR, (cl_uint n, const cl_semaphore_khr *s, const cl_semaphore_payload_khr *v), (n, s, v), .kind = WORK_MARK)
+ENQUEUE(clEnqueueSignalSemaphoresKHR, (cl_uint n, const cl_semaphore_khr *s, const cl_semaphore_payload_khr *v), (n, s, v), .kind = WORK_MARK)
 ENQUEUE(clEnqueueMemAdviseINTEL, (const void *p, size_t n, cl_mem_advice_intel advice), (p, n, advice), .kind = WORK_OTHER)
 
 /* ---- those of another shape -------------------------------------------------------------- */
@@ -281,7 +299,7 @@ ENQUEUE(clEnqueueMemAdviseINTEL, (const void *p, size_t n, cl_mem_advice_intel a
 		cl_int r;                                                                              \
                                                                                                        \
 		if (!enqueue_begin(&e, q, event))                                                      \
-			return cl.name_(q, waits, list, event);                                        \
+			return PASSED_ON(cl.name_(q, waits, list, event));                             \
 		r = cl.name_(q, waits, list, e.event);                                                 \
 		enqueue_end(&e, r, &(struct about){ WORK_MARK, NAMED(#name_) }, CALLER());             \
 		return r;                                                                              \
@@ -305,7 +323,7 @@ cl_int w_clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint n, cons
 	cl_int r;
 
 	if (!enqueue_begin(&e, q, event))
-		return cl.clEnqueueNDRangeKernel(q, k, n, offset, global, local, waits, list, event);
+		return PASSED_ON(cl.clEnqueueNDRangeKernel(q, k, n, offset, global, local, waits, list, event));
 	about = (struct about){ WORK_KERNEL, NAMED("clEnqueueNDRangeKernel"), .work_name = opencl_kernel_name(k) };
 	sizes_of(&about, n, global, local);
 	r = cl.clEnqueueNDRangeKernel(q, k, n, offset, global, local, waits, list, e.event);
@@ -321,7 +339,7 @@ cl_int w_clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint n, cons
 		void *p;                                                                               \
                                                                                                        \
 		if (!enqueue_begin(&e, q, event))                                                      \
-			return cl.name_(q, UNPACK ARGS, waits, list, event, error);                    \
+			return PASSED_ON(cl.name_(q, UNPACK ARGS, waits, list, event, error));         \
 		p = cl.name_(q, UNPACK ARGS, waits, list, e.event, &r);                                \
 		if (error)                                                                             \
 			*error = r;                                                                    \
@@ -333,7 +351,27 @@ MAPPED(clEnqueueMapBuffer, (cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_
 MAPPED(clEnqueueMapImage, (cl_mem m, cl_bool b, cl_map_flags f, const size_t *o, const size_t *region, size_t *row, size_t *slice),
        (m, b, f, o, region, row, slice), image_bytes(m, region))
 
-/* What it frees is gone when it has run. */
+/* What it frees is gone when it has run; if there are many, with the call. */
+static void take_memory(struct job *job, u32 n, void **pointers)
+{
+	for (u32 i = 0; pointers && i < n; i++) {
+		u64 memory = opencl_svm_take(pointers[i]);
+
+		if (job && i < FREED) {
+			job->freed[i] = memory;
+			job->frees = i + 1;
+		} else if (memory) {
+			memory_gone_note(memory);
+		}
+	}
+}
+
+static void keep_memory(struct job *job, void **pointers)
+{
+	for (u32 i = 0; job && i < job->frees; i++)
+		opencl_svm_put_back(pointers[i], job->freed[i]);
+}
+
 cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers,
 			  void (CL_CALLBACK *f)(cl_command_queue, cl_uint, void **, void *), void *user, WAIT_LIST)
 {
@@ -341,16 +379,11 @@ cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers,
 	cl_int r;
 
 	if (!enqueue_begin(&e, q, event))
-		return cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, event);
-	for (u32 i = 0; i < n; i++) {
-		u64 memory = opencl_svm_take(pointers[i]);
-
-		if (memory && e.job && e.job->frees < sizeof e.job->freed / sizeof *e.job->freed)
-			e.job->freed[e.job->frees++] = memory;
-		else if (memory)
-			memory_gone_note(memory);
-	}
+		return PASSED_ON(cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, event));
+	take_memory(e.job, n, pointers);
 	r = cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, e.event);
+	if (r != CL_SUCCESS)
+		keep_memory(e.job, pointers);
 	enqueue_end(&e, r, &(struct about){ WORK_OTHER, NAMED("clEnqueueSVMFree") }, CALLER());
 	return r;
 }
@@ -365,7 +398,7 @@ cl_int w_clEnqueueCommandBufferKHR(cl_uint queues, cl_command_queue *queue, cl_c
 
 	first = queues && queue ? queue[0] : first;
 	if (!enqueue_begin(&e, first, event))
-		return cl.clEnqueueCommandBufferKHR(queues, queue, buffer, waits, list, event);
+		return PASSED_ON(cl.clEnqueueCommandBufferKHR(queues, queue, buffer, waits, list, event));
 	r = cl.clEnqueueCommandBufferKHR(queues, queue, buffer, waits, list, e.event);
 	enqueue_end(&e, r, &(struct about){ WORK_GROUP, NAMED("clEnqueueCommandBufferKHR"), .work_name = NAMED("command buffer"), .args = &a }, CALLER());
 	return r;
@@ -378,8 +411,10 @@ cl_int w_clEnqueueMarker(cl_command_queue q, cl_event *event)
 	struct enqueue e;
 	cl_int r;
 
-	if (!event || !enqueue_begin(&e, q, event))
+	if (!event)
 		return cl.clEnqueueMarker(q, event);
+	if (!enqueue_begin(&e, q, event))
+		return PASSED_ON(cl.clEnqueueMarker(q, event));
 	r = cl.clEnqueueMarker(q, event);
 	enqueue_end(&e, r, &(struct about){ WORK_MARK, NAMED("clEnqueueMarker") }, CALLER());
 	return r;

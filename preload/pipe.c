@@ -92,22 +92,29 @@ bool pipe_open(void)
 	return fd >= 0;
 }
 
-/* The pipe is full: wait a little. False: give up. */
-static bool wait_for_room(int fd, int *waited_ms)
+static u64 now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (u64)t.tv_sec * 1000 + (u64)t.tv_nsec / 1000000;
+}
+
+/* The pipe is full: wait a little. False: give up. The program's signals may end each wait at once, so only the clock counts. */
+static bool wait_for_room(int fd, u64 since_ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 
 	if (guest.on_full == ON_FULL_DROP || guest.control->state != SESSION_OPEN)
 		return false;
 	sys_poll(&p, 1, WAIT_MS);
-	*waited_ms += WAIT_MS;
 	if (p.revents & POLLOUT)
 		return true;
 	if (session_collector_gone()) {
 		quiet_aloud("the collector is gone");
 		return false;
 	}
-	if (*waited_ms > PATIENCE_MS) {
+	if (now_ms() - since_ms > PATIENCE_MS) {
 		quiet_aloud("the collector does not answer");
 		return false;
 	}
@@ -116,8 +123,7 @@ static bool wait_for_room(int fd, int *waited_ms)
 
 u32 pipe_send(const union chunk *from, u32 count, u64 *waited)
 {
-	u64 left = (u64)count * CHUNK_BYTES, before;
-	int waited_ms = 0;
+	u64 left = (u64)count * CHUNK_BYTES, since_ms = 0, before;
 	bool keep, go_on = guest.state == GUEST_ON && guest.control->state == SESSION_OPEN;
 	int fd = go_on ? acquire(&keep) : -1;
 
@@ -128,12 +134,14 @@ u32 pipe_send(const union chunk *from, u32 count, u64 *waited)
 
 		if (n > 0) {
 			left -= n;
+			since_ms = 0;
 			continue;
 		}
 		if (n != -EAGAIN && n != -EINTR)
 			break;
 		before = ticks();
-		go_on = wait_for_room(fd, &waited_ms);
+		since_ms = since_ms ? since_ms : now_ms();
+		go_on = wait_for_room(fd, since_ms);
 		*waited += ticks() - before;
 	}
 	if (!keep)

@@ -6,7 +6,7 @@
  * Exact names and the parts of globs before their first wildcard lie in one hash table. A name is hashed once, from its
  * beginning on, and looked up at its end and wherever some glob's fixed part ends.
  *
- * Sites are made with ld.so's lock held (bind_lock.c), so by one thread at a time. They are read without.
+ * Sites are made by one thread at a time (bind_claim). They are read without a lock.
  */
 #include "probe.h"
 #include "buffer.h"
@@ -15,7 +15,6 @@
 #include "hook.h"
 #include "slots.h"
 #include "text.h"
-#include <cpuid.h>
 
 enum { HASH = 2 * PROBE_ROWS_MAX, PREFIX_MAX = 256, SITE_HASH = 2 * PROBE_SITES_MAX, ARENA_BYTES = 1 << 20 };
 
@@ -153,17 +152,26 @@ static u32 base_of(const struct probe_fetch *f)
 	return UINT32_MAX;
 }
 
-/* False: no such value can be. `stack` grows to the words of it that the value needs. */
-static bool make_value(struct probe_value *v, const struct probe_fetch *f, u32 *stack, u32 *bytes)
+/* The caller's stack may end before the word that is wanted: that is to be looked at. */
+static u8 way_of(const struct probe_fetch *f, bool is_register, bool careful)
 {
-	static const u8 above[PROBE_TYPES] = { 56, 48, 32, 0, 56, 48, 32, 0, 32, 0 };
-	u32 at = base_of(f), words = (u32)offsetof(struct probe_frame, stack);
+	if (!is_register || f->steps || f->type == TYPE_STRV || (careful && f->type == TYPE_STRING))
+		return WAY_LONG;
+	return f->type == TYPE_STRING ? WAY_TEXT : WAY_WORD;
+}
+
+/* False: no such value can be. `stack` grows to the words of it that the value needs. */
+static bool make_value(struct probe_value *v, const struct probe_fetch *f, bool careful, u32 *stack, u32 *bytes)
+{
+	static const u8 bytes_of[PROBE_TYPES] = { 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 8, 8 };
+	u32 at = base_of(f), words = (u32)offsetof(struct probe_frame, stack), bits;
 
 	if (at == UINT32_MAX || f->type >= PROBE_TYPES || f->steps > PROBE_STEPS_MAX || f->count > PROBE_ARRAY_MAX || (!f->steps && f->count > 1))
 		return false;
+	bits = 8 * bytes_of[f->type];
 	*v = (struct probe_value){
-		.at = (u16)at, .type = f->type, .count = f->count ? f->count : 1, .steps = f->steps,
-		.above = above[f->type], .is_signed = f->type >= TYPE_S8 && f->type <= TYPE_S64,
+		.at = (u16)at, .way = way_of(f, at < words, careful), .type = f->type, .count = f->count ? f->count : 1, .steps = f->steps,
+		.bytes = bytes_of[f->type], .counted = f->counted, .mask = UINT64_MAX >> (64 - bits), .sign = f->type >= TYPE_S8 && f->type <= TYPE_S64 ? 1ull << (bits - 1) : 0,
 	};
 	for (u32 i = 0; i < f->steps; i++)
 		v->offset[i] = f->offset[i];
@@ -173,12 +181,27 @@ static bool make_value(struct probe_value *v, const struct probe_fetch *f, u32 *
 	return true;
 }
 
+/* Its last values are words that are fetched when the call returns. */
+static bool finds_table(const struct probe_rule *rule, u32 values)
+{
+	for (u32 i = 1; i <= values; i++)
+		if (rule->entry + values > rule->all || rule->value[rule->all - i].type != TYPE_U64 || rule->value[rule->all - i].count != 1)
+			return false;
+	return true;
+}
+
+/* The number before an array of so many is taken at the same time. */
+static bool counts(const struct probe_fetch *fetch, u32 array, u32 entry_fetches)
+{
+	return array && array != entry_fetches && fetch[array - 1].type < TYPE_F32 && fetch[array - 1].count <= 1;
+}
+
 static bool make_rule(struct probe_rule *rule, const struct probe_row *r, struct probe_value *value, const struct probe_fetch *fetch)
 {
 	u32 stack = r->stack, bytes = 0;
 
 	for (u32 i = 0; i < r->fetches; i++)
-		if (!make_value(&value[i], &fetch[i], &stack, &bytes))
+		if (!make_value(&value[i], &fetch[i], r->flags & PROBE_CAREFUL, &stack, &bytes) || (fetch[i].counted && !counts(fetch, i, r->entry_fetches)))
 			return false;
 	if (bytes > PROBE_VALUES_MAX || stack > PROBE_STACK_MAX)
 		return false;
@@ -188,6 +211,10 @@ static bool make_rule(struct probe_rule *rule, const struct probe_row *r, struct
 	};
 	if (r->flags & PROBE_ENTRY)
 		rule->all = rule->entry;
+	if (r->flags & PROBE_TABLE && !finds_table(rule, r->flags & PROBE_SIZED ? 2 : 1))
+		return false;
+	if (r->flags & PROBE_GETTER && (rule->entry != 1 || value->type != TYPE_STRING || !finds_table(rule, 1)))
+		return false;
 	table.data |= (r->flags & PROBE_DATA) != 0;
 	return true;
 }
@@ -199,6 +226,20 @@ static bool row_fits(const struct probe_head *h, const struct probe_row *r)
 	       r->prefix <= text_length(text_at(r->symbol));
 }
 
+/* Each table's slots lie together. */
+static bool take_slots(const struct probe_head *h, const struct probe_slot *slot)
+{
+	for (u32 i = 0; i < h->slots; i++) {
+		struct probe_rule *rule = slot[i].table < h->rows ? &table.rule[slot[i].table] : NULL;
+
+		if (!rule || slot[i].row >= h->rows || !(rule->flags & PROBE_TABLE) || (rule->slots && rule->slot + rule->slots != &slot[i]))
+			return false;
+		rule->slot = rule->slots ? rule->slot : &slot[i];
+		rule->slots++;
+	}
+	return true;
+}
+
 static bool take_table(const struct probe_head *h, u64 size)
 {
 	const struct probe_row *row = (const void *)(h + 1);
@@ -208,7 +249,8 @@ static bool take_table(const struct probe_head *h, u64 size)
 
 	if (h->magic != PROBE_MAGIC || h->version != PROBE_VERSION || !h->rows || h->rows > PROBE_ROWS_MAX ||
 	    h->fetches > PROBE_ROWS_MAX * PROBE_FETCHES_MAX || !h->text_bytes ||
-	    size < sizeof *h + h->rows * sizeof *row + h->fetches * sizeof *fetch + h->text_bytes)
+	    h->slots > PROBE_ROWS_MAX || (h->slots && h->text_bytes % 8) ||
+	    size < sizeof *h + h->rows * sizeof *row + h->fetches * sizeof *fetch + h->text_bytes + h->slots * sizeof(struct probe_slot))
 		return false;
 	table.row = row;
 	table.text = (const char *)(fetch + h->fetches);
@@ -220,28 +262,10 @@ static bool take_table(const struct probe_head *h, u64 size)
 	for (u32 i = h->rows; i-- > 0;) {
 		if (!row_fits(h, &row[i]) || !make_rule(&table.rule[i], &row[i], value + row[i].fetch, fetch + row[i].fetch))
 			return false;
-		hash_row(i);
+		if (!(row[i].flags & PROBE_MODULE))
+			hash_row(i);
 	}
-	return true;
-}
-
-/* What XSAVE has to keep of x87, SSE, AVX and AVX-512, and the room that takes. */
-static void measure_vectors(void)
-{
-	enum { X87_SSE = 3, WANTED = 0xe7, OSXSAVE = 1 << 27 };
-	u32 a, b, c, d, enabled;
-
-	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE))
-		return;
-	__asm__("xgetbv" : "=a"(enabled), "=d"(d) : "c"(0));
-	probe_vector_bytes = 576;
-	for (u32 i = 2; i < 8; i++)
-		if (enabled & WANTED & 1u << i) {
-			__cpuid_count(0xd, i, a, b, c, d);
-			probe_vector_bytes = a + b > probe_vector_bytes ? a + b : probe_vector_bytes;
-		}
-	probe_vector_bytes = (probe_vector_bytes + 63) & ~63u;
-	probe_vector_mask = enabled & WANTED;
+	return take_slots(h, (const void *)(table.text + h->text_bytes));
 }
 
 bool probes_start(void)
@@ -255,7 +279,7 @@ bool probes_start(void)
 		notice_note("the probe table could not be read, so nothing is probed");
 		return false;
 	}
-	measure_vectors();
+	measure_vectors(&probe_vector_mask, &probe_vector_bytes);
 	table.head = h;
 	return true;
 }
@@ -270,6 +294,8 @@ bool probe_is_stub(const void *code)
 {
 	return (u64)code - (u64)probe_stubs < PROBE_STUBS * PROBE_STUB_BYTES;
 }
+
+u32 probes_made(void) { return ids; }
 
 static void *stub_of(const struct probe_site *s)
 {
@@ -386,7 +412,16 @@ static struct probe_site *new_site(void *real, u64 library, const char *name, u3
 	};
 	remember(s);
 	tell_now(s);
+	if (s->rule->flags & PROBE_BUILTIN)
+		builtin_bound(s);
 	return s;
+}
+
+struct probe_site *probe_own_site(void *self, const char *name)
+{
+	u32 row = find_row(name, 0, false);
+
+	return row == NO_ROW ? NULL : new_site(self, 0, name, row);
 }
 
 /* ---- functions ----------------------------------------------------------------------------- */
@@ -434,6 +469,11 @@ static bool in_library(const struct dl_find_object *in, const char *pattern)
 	return glob(pattern, file);
 }
 
+static bool fits_library(u32 row, const struct dl_find_object *in)
+{
+	return table.row[row].library == PROBE_ANY || in_library(in, text_at(table.row[row].library));
+}
+
 void *probe_stub(void *real, const char *name, bool data)
 {
 	struct probe_site *s;
@@ -448,7 +488,7 @@ void *probe_stub(void *real, const char *name, bool data)
 		return stub_of(s);
 	if (!is_executable(&in, real) || elf_is_stand_in(real, name))
 		return NULL;
-	while (row != NO_ROW && table.row[row].library != PROBE_ANY && !in_library(&in, text_at(table.row[row].library)))
+	while (row != NO_ROW && !fits_library(row, &in))
 		row = find_row(name, row + 1, data);
 	if (row == NO_ROW)
 		return NULL;
@@ -459,4 +499,40 @@ void *probe_stub(void *real, const char *name, bool data)
 	}
 	s = new_site(real, library, name, row);
 	return s ? stub_of(s) : NULL;
+}
+
+void *probe_stub_of_row(void *real, u32 row)
+{
+	const char *name = text_at(table.row[row].symbol);
+	struct probe_site *s;
+	struct dl_find_object in;
+
+	if (_dl_find_object(real, &in) != 0)
+		return NULL;
+	s = known_site(real, hash_library(&in), name);
+	if (!s && is_executable(&in, real) && fits_library(row, &in))
+		s = new_site(real, hash_library(&in), name, row);
+	return s ? stub_of(s) : NULL;
+}
+
+/* Names with wildcards are for the linker's: a getter may take others. */
+void *probe_stub_by_name(void *real, const char *name)
+{
+	struct dl_find_object in;
+	u32 row = _dl_find_object(real, &in) == 0 ? find_row(name, 0, false) : NO_ROW;
+
+	while (row != NO_ROW && (table.row[row].flags & PROBE_GLOB || !fits_library(row, &in)))
+		row = find_row(name, row + 1, false);
+	return row != NO_ROW ? probe_stub_of_row(real, row) : NULL;
+}
+
+bool probes_are_in(const void *code)
+{
+	struct dl_find_object in;
+	u64 library = _dl_find_object((void *)code, &in) == 0 ? hash_library(&in) : 0;
+
+	for (u32 i = 0; i < sites; i++)
+		if (probe_sites[i].library == library)
+			return true;
+	return false;
 }

@@ -34,14 +34,14 @@ probe_stubs:
 	.size	probe_stubs, . - probe_stubs
 
 	.macro	RESTORE_ARGUMENTS
-	movaps	0 - PROBE_FRAME(%rbp), %xmm0
-	movaps	16 - PROBE_FRAME(%rbp), %xmm1
-	movaps	32 - PROBE_FRAME(%rbp), %xmm2
-	movaps	48 - PROBE_FRAME(%rbp), %xmm3
-	movaps	64 - PROBE_FRAME(%rbp), %xmm4
-	movaps	80 - PROBE_FRAME(%rbp), %xmm5
-	movaps	96 - PROBE_FRAME(%rbp), %xmm6
-	movaps	112 - PROBE_FRAME(%rbp), %xmm7
+	movups	0 - PROBE_FRAME(%rbp), %xmm0
+	movups	16 - PROBE_FRAME(%rbp), %xmm1
+	movups	32 - PROBE_FRAME(%rbp), %xmm2
+	movups	48 - PROBE_FRAME(%rbp), %xmm3
+	movups	64 - PROBE_FRAME(%rbp), %xmm4
+	movups	80 - PROBE_FRAME(%rbp), %xmm5
+	movups	96 - PROBE_FRAME(%rbp), %xmm6
+	movups	112 - PROBE_FRAME(%rbp), %xmm7
 	mov	FRAME_REG + 0 - PROBE_FRAME(%rbp), %rdi
 	mov	FRAME_REG + 8 - PROBE_FRAME(%rbp), %rsi
 	mov	FRAME_REG + 16 - PROBE_FRAME(%rbp), %rdx
@@ -53,6 +53,8 @@ probe_stubs:
 	mov	FRAME_SITE - PROBE_FRAME(%rbp), %r11
 	.endm
 
+	.globl	probe_common, probe_common_end
+	.hidden	probe_common, probe_common_end
 	.type	probe_common, @function
 	.p2align 6
 probe_common:
@@ -64,14 +66,14 @@ probe_common:
 	mov	%rsp, %rbp
 	.cfi_def_cfa_register %rbp
 	sub	$PROBE_FRAME, %rsp
-	movaps	%xmm0, 0(%rsp)
-	movaps	%xmm1, 16(%rsp)
-	movaps	%xmm2, 32(%rsp)
-	movaps	%xmm3, 48(%rsp)
-	movaps	%xmm4, 64(%rsp)
-	movaps	%xmm5, 80(%rsp)
-	movaps	%xmm6, 96(%rsp)
-	movaps	%xmm7, 112(%rsp)
+	movups	%xmm0, 0(%rsp)
+	movups	%xmm1, 16(%rsp)
+	movups	%xmm2, 32(%rsp)
+	movups	%xmm3, 48(%rsp)
+	movups	%xmm4, 64(%rsp)
+	movups	%xmm5, 80(%rsp)
+	movups	%xmm6, 96(%rsp)
+	movups	%xmm7, 112(%rsp)
 	mov	%rdi, FRAME_REG + 0(%rsp)
 	mov	%rsi, FRAME_REG + 8(%rsp)
 	mov	%rdx, FRAME_REG + 16(%rsp)
@@ -83,6 +85,7 @@ probe_common:
 	mov	%r11, FRAME_SITE(%rsp)
 	mov	%rsp, %rdi
 	sub	SITE_VALUES(%r11), %rsp
+	and	$-16, %rsp			/* as C has it, even if the caller has not: hence no movaps, either */
 	call	probe_enter
 	test	%rax, %rax
 	js	3f
@@ -112,14 +115,15 @@ probe_common:
 
 	mov	%rax, FRAME_RET + 0 - PROBE_FRAME(%rbp)
 	mov	%rdx, FRAME_RET + 8 - PROBE_FRAME(%rbp)
-	movaps	%xmm0, FRAME_FRET + 0 - PROBE_FRAME(%rbp)
-	movaps	%xmm1, FRAME_FRET + 16 - PROBE_FRAME(%rbp)
+	movups	%xmm0, FRAME_FRET + 0 - PROBE_FRAME(%rbp)
+	movups	%xmm1, FRAME_FRET + 16 - PROBE_FRAME(%rbp)
 	lea	-PROBE_FRAME(%rbp), %rdi
+	and	$-16, %rsp
 	call	probe_exit
 	mov	FRAME_RET + 0 - PROBE_FRAME(%rbp), %rax
 	mov	FRAME_RET + 8 - PROBE_FRAME(%rbp), %rdx
-	movaps	FRAME_FRET + 0 - PROBE_FRAME(%rbp), %xmm0
-	movaps	FRAME_FRET + 16 - PROBE_FRAME(%rbp), %xmm1
+	movups	FRAME_FRET + 0 - PROBE_FRAME(%rbp), %xmm0
+	movups	FRAME_FRET + 16 - PROBE_FRAME(%rbp), %xmm1
 	.cfi_remember_state
 	leave
 	.cfi_def_cfa %rsp, 8
@@ -140,6 +144,7 @@ probe_common:
 	jmp	4b
 	.cfi_endproc
 	.size	probe_common, . - probe_common
+probe_common_end:
 
 /* probe_keeping_vectors(f, argument): returns f(argument), with all vector and x87 registers as they were. */
 	.type	probe_keeping_vectors, @function

@@ -123,7 +123,7 @@ void quiet_aloud(const char *why)
 {
 	char line[1400];
 
-	if (guest.state == GUEST_OFF)
+	if (__atomic_exchange_n(&guest.state, GUEST_OFF, __ATOMIC_SEQ_CST) == GUEST_OFF)        /* threads find it out together: one says it */
 		return;
 	quiet(why);
 	if (!process_main())
@@ -161,6 +161,12 @@ static void wait_for_summary(void)
 	}
 }
 
+/* Where we wait for the summary, the collector must hear of the end, even if it cannot see our memory (the session's files were removed). */
+static bool must_be_heard(void)
+{
+	return session_bare() && process_main() && guest.on_full == ON_FULL_BLOCK;
+}
+
 /*
  * Registered before the C library registers its own last handler, and with no object it belongs to, so it runs
  * when all other exit handlers and all destructors have.
@@ -174,6 +180,8 @@ static void last_exit(int status, void *unused)
 	if (said) {
 		writing_begin(v.context);
 		EMIT(v.context, ticks(), exit, FIELDS(.status = (u64)status), NULL, 0);
+		if (must_be_heard())
+			buffer_send(v.context);
 		writing_end(v.context);
 		context_leave(v);
 	}
@@ -181,10 +189,12 @@ static void last_exit(int status, void *unused)
 		say_checks();
 	if (guest.state != GUEST_ON)
 		return;
-	if (session_collector_gone())
-		quiet_aloud("the collector is gone");
-	else if (said && session_bare() && process_main())
+	if (session_collector_gone()) {
+		if (guest.control->state == SESSION_OPEN)       /* else it has done all it had to */
+			quiet_aloud("the collector is gone");
+	} else if (said && session_bare() && process_main()) {
 		wait_for_summary();
+	}
 }
 
 /* ---- start --------------------------------------------------------------------------- */

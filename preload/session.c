@@ -13,11 +13,9 @@
 
 extern void *__libc_stack_end;
 
-static bool bare;
+static bool started;                    /* the collector, by us */
 static bool by_number;                  /* kill() can tell whether the collector is there */
 static u64 last_beat, last_beat_ticks;  /* its heartbeat as last seen, and when */
-
-bool session_bare(void) { return bare; }
 
 char **session_initial_environment(void)
 {
@@ -26,13 +24,13 @@ char **session_initial_environment(void)
 	return p + 1 + *(long *)p + 1;
 }
 
-static const char *initial_variable(const char *name)
+static char *variable(char *const *env, const char *name)
 {
 	size_t n = text_length(name);
 
-	for (char **e = session_initial_environment(); *e; e++)
-		if (text_starts(*e, name) && (*e)[n] == '=')
-			return *e + n + 1;
+	for (; env && *env; env++)
+		if (text_starts(*env, name) && (*env)[n] == '=')
+			return *env + n + 1;
 	return NULL;
 }
 
@@ -80,14 +78,14 @@ static const struct control *map_control(void)
 
 bool session_attach(void)
 {
-	const char *dir = initial_variable("MLPROF_SESSION");
+	const char *dir = variable(session_initial_environment(), "MLPROF_SESSION");
 
 	if (is_secure())
 		return false;
 	if (dir && dir[0])
 		text_copy(guest.dir, sizeof guest.dir, dir);
 	else if (start_collector(guest.dir, sizeof guest.dir))
-		bare = true;
+		started = true;
 	else
 		return false;
 	guest.control = is_private(guest.dir) ? map_control() : NULL;
@@ -120,6 +118,12 @@ static bool is_zombie(u32 pid)
 static bool collector_visible(void)
 {
 	return sys(SYS_kill, guest.control->collector_pid, 0, 0) != -ESRCH;
+}
+
+/* Also after an exec; not where numbers are those of another PID namespace. */
+bool session_bare(void)
+{
+	return guest.control->bare_pid == (u32)sys_getpid() && collector_visible();
 }
 
 /* In another PID namespace the collector's number says nothing: there we go by its heartbeat. */
@@ -177,19 +181,67 @@ static void preload_without_us(char *to, size_t size, const char *value)
 	}
 }
 
-/* Unless that is so long that it would be cut. */
-static void set_in_front(const char *variable, const char *first, const char *rest)
-{
-	char whole[4096 + sizeof guest.control->library];
+struct variable { const char *name, *first, *rest; };           /* name=first:rest */
 
-	if (text_length(rest) >= 4095)
-		return;
-	text_copy(whole, sizeof whole, first);
-	if (rest[0]) {
-		text_append(whole, sizeof whole, ":");
-		text_append(whole, sizeof whole, rest);
+static size_t room_for(const struct variable *v)
+{
+	return text_length(v->name) + text_length(v->first) + text_length(v->rest) + sizeof "=:";
+}
+
+static void spell(char *to, const struct variable *v)
+{
+	size_t room = room_for(v);
+
+	text_join(to, room, v->name, "=");
+	text_append(to, room, v->first);
+	text_append(to, room, v->rest[0] ? ":" : "");
+	text_append(to, room, v->rest);
+}
+
+static bool names_one_of(const char *entry, const struct variable *v, u32 count)
+{
+	for (u32 i = 0; i < count; i++)
+		if (text_starts(entry, v[i].name) && entry[text_length(v[i].name)] == '=')
+			return true;
+	return false;
+}
+
+/* env with these variables in it. It lies in memory of its own, which begins with the number of its bytes. */
+static char **with_variables(char *const *env, const struct variable *v, u32 count, char **memory)
+{
+	size_t n = 0, kept = 0, bytes;
+	char **copy, *text;
+
+	while (env[n])
+		n++;
+	bytes = sizeof bytes + (n + count + 1) * sizeof *copy;
+	for (u32 i = 0; i < count; i++)
+		bytes += room_for(&v[i]);
+	*memory = sys_memory(bytes);
+	if (!*memory)
+		return NULL;
+	*(size_t *)*memory = bytes;
+	copy = (char **)(*memory + sizeof bytes);
+	text = (char *)(copy + n + count + 1);
+	for (size_t i = 0; i < n; i++)
+		if (!names_one_of(env[i], v, count))
+			copy[kept++] = env[i];
+	for (u32 i = 0; i < count; i++) {
+		spell(text, &v[i]);
+		copy[kept++] = text;
+		text += room_for(&v[i]);
 	}
-	setenv(variable, whole, 1);
+	copy[kept] = NULL;
+	return copy;
+}
+
+/* Not by setenv(): what that allocates the program would free, and nobody has seen it being allocated. */
+static void set_variables(const struct variable *v, u32 count)
+{
+	char *memory, **with = environ ? with_variables(environ, v, count, &memory) : NULL;
+
+	if (with)
+		environ = with;
 }
 
 void session_set_environment(void)
@@ -201,24 +253,18 @@ void session_set_environment(void)
 	if (!guest.control->follow) {
 		unsetenv("MLPROF_SESSION");
 		if (rest[0])
-			setenv("LD_PRELOAD", rest, 1);
+			set_variables(&(struct variable){ "LD_PRELOAD", rest, "" }, 1);
 		else
 			unsetenv("LD_PRELOAD");
-	} else if (bare) {              /* the path may have been relative */
-		set_in_front("LD_PRELOAD", guest.control->library, rest);
-		set_in_front("ASAN_OPTIONS", ASAN_LETS_US_IN, asan ? asan : "");
-		setenv("MLPROF_SESSION", guest.dir, 1);
+	} else if (started) {           /* the path may have been relative */
+		const struct variable v[] = {
+			{ "LD_PRELOAD", guest.control->library, rest },
+			{ "ASAN_OPTIONS", ASAN_LETS_US_IN, asan ? asan : "" },
+			{ "MLPROF_SESSION", guest.dir, "" },
+		};
+
+		set_variables(v, sizeof v / sizeof *v);
 	}
-}
-
-static char *variable(char *const *env, const char *name)
-{
-	size_t n = text_length(name);
-
-	for (; env && *env; env++)
-		if (text_starts(*env, name) && (*env)[n] == '=')
-			return *env + n + 1;
-	return NULL;
 }
 
 static bool preload_has_us(const char *value)
@@ -245,32 +291,11 @@ bool session_follows(char *const *env)
 char *const *session_with_us(char *const *env, char **scratch)
 {
 	const char *theirs = variable(env, "LD_PRELOAD");
-	size_t n = 0, bytes;
-	char **copy, *text;
+	char **with;
 
 	*scratch = NULL;
 	if (!guest.control || !guest.control->follow || !variable(env, "MLPROF_SESSION") || preload_has_us(theirs))
 		return env;
-	while (env[n])
-		n++;
-	bytes = (n + 2) * sizeof *copy + sizeof guest.control->library + (theirs ? text_length(theirs) : 0) + 32;
-	*scratch = sys_memory(bytes + sizeof bytes);
-	if (!*scratch)
-		return env;
-	*(size_t *)*scratch = bytes + sizeof bytes;
-	copy = (char **)(*scratch + sizeof bytes);
-	text = (char *)(copy + n + 2);
-	text_join(text, 1024, "LD_PRELOAD=", guest.control->library);
-	if (theirs && *theirs) {
-		size_t at = text_length(text);
-
-		text[at] = ':';
-		text_copy(text + at + 1, text_length(theirs) + 1, theirs);
-	}
-	for (size_t i = n = 0; env[i]; i++)
-		if (!text_starts(env[i], "LD_PRELOAD="))
-			copy[n++] = env[i];
-	copy[n++] = text;
-	copy[n] = NULL;
-	return copy;
+	with = with_variables(env, &(struct variable){ "LD_PRELOAD", guest.control->library, theirs ? theirs : "" }, 1, scratch);
+	return with ? with : env;
 }

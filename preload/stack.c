@@ -11,15 +11,47 @@
 #include "unwind.h"
 #include <string.h>
 
+enum { GROWTH_SCALE = 1024, GROWTH_REST = 8 };
+
 /* ---- forgetting ---------------------------------------------------------------------- */
+
+static void note_counts(struct context *c)
+{
+	c->stacks.cleared.misses = c->slot->head.stack_misses;
+	c->stacks.cleared.chunks = c->slot->head.seq;
+	c->stacks.cleared.nodes = c->nodes;
+}
 
 static void clear_entries(struct stack_cache *s)
 {
-	memset(s->tag, 0, sizeof s->tag);
-	for (u32 i = 0; i < 1 << RECENT_LOG; i++)
-		s->recent[i] = NO_ENTRY;
+	memset(s->tag, 0, sizeof *s->tag << CACHE_SETS_LOG << s->growth);
+	memset(s->recent, 0, sizeof s->recent);         /* NO_ENTRY */
 	s->last.slots = 0;
 	s->arena_used = 0;
+}
+
+/*
+ * The arena is full. Is it too small, or would no size do? New stacks bring new nodes, several each: if there were fewer of
+ * those than misses, most stacks had been known. A larger arena leaves the CPU's cache, so it must pay: with fewer misses for
+ * what is recorded.
+ */
+static void clear_or_grow(struct context *c)
+{
+	struct stack_cache *s = &c->stacks;
+	const struct slot_head *h = &c->slot->head;
+	u64 misses = h->stack_misses - s->cleared.misses, rate = misses * GROWTH_SCALE / (h->seq - s->cleared.chunks + 1);
+	bool known = c->nodes - s->cleared.nodes < misses;
+
+	clear_entries(s);
+	s->growth_rest -= s->growth_rest > 0;
+	if (s->growth && rate > s->smaller_rate / 16 * 15) {
+		s->growth--;
+		s->growth_rest = GROWTH_REST;
+	} else if (known && s->growth < CACHE_GROWTH_LOG && !s->growth_rest) {
+		s->growth++;
+		s->smaller_rate = rate;
+	}
+	note_counts(c);
 }
 
 void stack_forget(struct context *c, u64 t)
@@ -102,11 +134,13 @@ u32 stack_not_recent(struct context *c, struct caller at, u64 t, u64 h)
 	if (unlikely(s->epoch != guest.epoch))
 		stack_forget(c, t);
 	h = deep_hash(c, at, h);
-	set = h >> (64 - CACHE_SETS_LOG);
+	if (unlikely(s->arena_used >= (u32)ARENA_SLOTS << s->growth))
+		clear_or_grow(c);
+	set = h >> (64 - CACHE_SETS_LOG - s->growth);
 	tags = s->tag[set];
 	tag = h | 1;
 	for (way = 0; way < CACHE_WAYS; way++) {
-		const struct stack_entry *e = &s->entry[set * CACHE_WAYS + way];
+		const struct stack_entry *e = &s->entry[1 + set * CACHE_WAYS + way];
 
 		if (tags[way] == tag && stack_is(s, e, at)) {
 			*recent = (u16)(e - s->entry);
@@ -114,11 +148,9 @@ u32 stack_not_recent(struct context *c, struct caller at, u64 t, u64 h)
 			return e->node;
 		}
 	}
-	if (s->arena_used >= ARENA_SLOTS)
-		clear_entries(s);
 	way = s->victim++ % CACHE_WAYS;
 	tags[way] = tag;
-	*recent = (u16)(set * CACHE_WAYS + way);
+	*recent = (u16)(1 + set * CACHE_WAYS + way);
 	s->entry[*recent].pc = 0;               /* what it held may be forgotten, and this stack may not be kept */
 	return miss(c, at, t, &s->entry[*recent]);
 }
@@ -165,8 +197,12 @@ u32 stack_other(struct context *c, struct caller at, u64 t)
 
 void stack_start(struct context *c)
 {
-	clear_entries(&c->stacks);
-	c->stacks.epoch = guest.epoch;
-	if (guest.stacks == STACKS_CHECKED && !c->stacks.by_number)
-		c->stacks.by_number = sys_memory(sizeof(struct node_back) * CHECKED_NODES);
+	struct stack_cache *s = &c->stacks;
+
+	if (s->arena_used)              /* else it is new, or has just been cleared */
+		clear_entries(s);
+	note_counts(c);
+	s->epoch = guest.epoch;
+	if (guest.stacks == STACKS_CHECKED && !s->by_number)
+		s->by_number = sys_memory(sizeof(struct node_back) * CHECKED_NODES);
 }

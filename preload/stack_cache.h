@@ -23,9 +23,12 @@ enum {
 	RECENT_LOG = 10,
 	CACHE_SETS_LOG = 10,
 	CACHE_WAYS = 4,
-	NO_ENTRY = CACHE_WAYS << CACHE_SETS_LOG,
+	CACHE_GROWTH_LOG = 2,       /* sets and arena can grow to so many times their first size */
+	CACHE_ENTRIES = CACHE_WAYS << (CACHE_SETS_LOG + CACHE_GROWTH_LOG),
+	NO_ENTRY = 0,
 	DEEP_FRAMES = 4,
-	ARENA_SLOTS = 32768,        /* then all is forgotten and the cache starts anew */
+	ARENA_SLOTS = 32768,        /* of an arena that has not grown; then all is forgotten and the cache starts anew */
+	ARENA_SLOTS_MAX = ARENA_SLOTS << CACHE_GROWTH_LOG,
 	PATH_PAD = 3,
 	STACK_DEPTH = 1024,         /* frames; what is outside of that is cut and counted */
 	STACK_SLOTS = 2 * STACK_DEPTH + 8,
@@ -70,11 +73,15 @@ struct stack_cache {
 	u32 table_size, table_used;
 	struct node_back *by_number;    /* tests only: to read a stack back */
 	u32 victim;                 /* which way of a set is given up next */
+	u32 growth;                 /* log2 */
+	u32 growth_rest;            /* clearings before it may grow again */
+	u64 smaller_rate;           /* of misses, when it was half as large */
+	struct { u64 misses, chunks, nodes; } cleared;  /* counts when it was last cleared */
 	u16 recent[1 << RECENT_LOG];    /* by caller: its last stack, in entry[] */
-	u16 tag[1 << CACHE_SETS_LOG][CACHE_WAYS];   /* by caller and a few frames outside of it; 0: no entry */
-	struct stack_entry entry[NO_ENTRY + 1];     /* NO_ENTRY is never filled */
-	union arena_slot arena[ARENA_SLOTS + STACK_SLOTS] __attribute__((aligned(64)));
-	struct slot_extra extra[ARENA_SLOTS + STACK_SLOTS];
+	u16 tag[CACHE_ENTRIES / CACHE_WAYS][CACHE_WAYS];    /* by caller and a few frames outside of it; 0: no entry */
+	struct stack_entry entry[1 + CACHE_ENTRIES];        /* NO_ENTRY is never filled */
+	union arena_slot arena[ARENA_SLOTS_MAX + STACK_SLOTS] __attribute__((aligned(64)));
+	struct slot_extra extra[ARENA_SLOTS_MAX + STACK_SLOTS];
 };
 
 static inline const union arena_slot *path_link(const struct stack_cache *s, struct path p)

@@ -5,7 +5,7 @@
 #include "buffer.h"
 #include "stack_hash.h"
 
-enum { TABLE_FIRST = 1024 };
+enum { TABLE_FIRST = 1024, FETCH_MAX = 8 };
 
 u64 hash_power[STACK_SLOTS];
 
@@ -19,9 +19,16 @@ void stack_hash_start(void)
 	hash_power[0] = 1;
 }
 
+extern const char probe_common[], probe_common_end[];  /* the trampoline: probe_x86_64.S */
+
+/* Whoever is called through it was called by its caller: it is no frame of the program. */
+static bool is_trampoline(u64 pc) { return pc - (u64)probe_common < (u64)(probe_common_end - probe_common); }
+
+static u32 table_first(const struct stack_cache *s, u64 chain) { return (u32)(chain >> 32) & (s->table_size - 1); }
+
 static struct node_entry *table_slot(const struct stack_cache *s, u64 chain, u64 pc)
 {
-	u32 i = (u32)(chain >> 32) & (s->table_size - 1);
+	u32 i = table_first(s, chain);
 
 	while (s->table[i].node && (s->table[i].chain != chain || s->table[i].pc != (u32)pc))
 		i = (i + 1) & (s->table_size - 1);
@@ -61,7 +68,7 @@ static u32 name_new(struct context *c, u64 chain, u32 parent, u64 pc)
 		return 0;
 	if (unlikely(c->nodes >= NODE_MASK - 1))
 		return 0;
-	node = buffer_node(c, parent, pc);
+	node = parent && is_trampoline(pc) && !s->by_number ? parent : buffer_node(c, parent, pc);
 	*table_slot(s, chain, pc) = (struct node_entry){ chain, (u32)pc, node };
 	s->table_used++;
 	if (unlikely(s->by_number) && node < CHECKED_NODES)
@@ -84,15 +91,28 @@ void stack_chain(struct stack_cache *s, u32 first, u32 end)
 			chain = s->extra[i].chain = chain_of(chain, s->arena[i].value);
 }
 
+/* The table is larger than the CPU's cache, and a stack that is new is looked for frame by frame: all at once takes as long as one. */
+static void fetch_names(struct stack_cache *s, u64 chain, u32 first, u32 end)
+{
+	if (s->table)
+		__builtin_prefetch(&s->table[table_first(s, chain)]);
+	stack_chain(s, first, end);
+	if (end > first + FETCH_MAX)
+		end = first + FETCH_MAX;
+	for (; s->table && first < end; first++)
+		__builtin_prefetch(&s->table[table_first(s, s->extra[first].chain)]);
+}
+
 u32 stack_name(struct context *c, u64 chain, u64 pc, u32 first, u32 slots)
 {
 	const union arena_slot *slot = &c->stacks.arena[first];
 	const struct slot_extra *extra = &c->stacks.extra[first];
-	u32 node = known(&c->stacks, chain, pc), i = 0;
+	u32 node, i = 0;
 
+	fetch_names(&c->stacks, chain, first, first + slots);
+	node = known(&c->stacks, chain, pc);
 	if (node)
 		return node;
-	stack_chain(&c->stacks, first, first + slots);
 	while (i < slots && !(extra[i].chain && (node = known(&c->stacks, extra[i].chain, slot[i].value))))
 		i++;
 	while (i-- > 0)

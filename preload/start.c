@@ -6,13 +6,17 @@
  *      `------------ pipe: path of the session ----------'
  *
  * The go-between is waited for at once and sends no SIGCHLD, so the program's own wait() never sees it and no
- * zombie is left. All of it is raw system calls: this runs inside the program's very first allocation.
+ * zombie is left. Where the program itself would inherit the orphan (it is a container's first process), its wait()
+ * would see the collector and never end: there the go-between stays as the collector's parent. All of it is raw
+ * system calls: this runs inside the program's very first allocation.
  */
 #include "hook.h"
 #include "process.h"
 #include "text.h"
+#include <errno.h>
 #include <link.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 enum { PATH_BYTES = 4096, ANSWER_MS = 10000, ANSWER_FD = 3 };
@@ -61,15 +65,37 @@ static _Noreturn void leave(int status)
 		sys(SYS_exit_group, status, 0, 0);
 }
 
-static _Noreturn void become_collector(int answer, const char *command, char **env)
+static bool inherits_orphans(void)
+{
+	int reaper = 0;
+
+	return sys(SYS_getpid, 0, 0, 0) == 1 || (sys(SYS_prctl, PR_GET_CHILD_SUBREAPER, &reaper, 0) == 0 && reaper);
+}
+
+/* Without the program's descriptors, which would stay open for whoever reads at their other end. */
+static _Noreturn void stay_between(long collector)
+{
+	int status;
+
+	sys(SYS_close_range, 0, ~0u, 0);
+	while (sys4(SYS_wait4, collector, &status, __WALL, 0) == -EINTR)
+		;
+	leave(0);
+}
+
+static _Noreturn void become_collector(int answer, const char *command, char **env, bool stay)
 {
 	char pid[16] = "";
 	char *argv[] = { "mlprof", "collect", "--pid", pid, NULL };
+	long collector;
 	int null;
 
 	text_number(pid, sizeof pid, (u64)sys(SYS_getppid, 0, 0, 0), 10);
 	sys(SYS_setsid, 0, 0, 0);
-	if (sys(SYS_clone, 0, 0, 0) != 0)
+	collector = sys(SYS_clone, 0, 0, 0);
+	if (collector > 0 && stay)
+		stay_between(collector);
+	if (collector != 0)
 		leave(0);
 	sys(SYS_dup3, answer, ANSWER_FD, 0);
 	if (answer == ANSWER_FD)
@@ -113,8 +139,8 @@ bool start_collector(char *dir, size_t size)
 	char command[PATH_BYTES];
 	int fds[2] = { -1, -1 }, status;
 	char **env = environment_without_us();
+	bool stay = inherits_orphans(), ok;
 	long child;
-	bool ok;
 
 	if (!find_command(command, sizeof command)) {
 		say_no_command();
@@ -124,9 +150,9 @@ bool start_collector(char *dir, size_t size)
 		return false;
 	child = sys(SYS_clone, 0, 0, 0);
 	if (child == 0)
-		become_collector(fds[1], command, env);
+		become_collector(fds[1], command, env, stay);
 	sys_close(fds[1]);
-	if (child > 0)
+	if (child > 0 && !stay)
 		sys4(SYS_wait4, child, &status, __WALL, 0);
 	ok = child > 0 && read_answer(fds[0], dir, size);
 	sys_close(fds[0]);

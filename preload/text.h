@@ -51,6 +51,17 @@ static inline void text_number(char *to, size_t size, u64 n, u32 base)
 	text_append(to, size, p);
 }
 
+/* A key of handles.h: neither 0 nor all ones. */
+static inline u64 text_hash(const char *s, size_t n)
+{
+	u64 h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (u8)s[i]) * 0x100000001b3ull;
+	h ^= h >> 29;
+	return h && ~h ? h : 1;
+}
+
 static inline bool text_starts(const char *s, const char *with)
 {
 	while (*with)

@@ -5,7 +5,9 @@
  *   vk_objects.c    instances, devices, queues: what is known of them, by handle
  *   vk_create.c     vkCreateDevice, with what timing needs switched on
  *   vk_pools.c      command pools and command buffers
- *   vk_record.c     command buffers: what is recorded in them, with stamps around it
+ *   vk_record.c     what is recorded in command buffers, with stamps around it
+ *   vk_commands.c   ... the commands that make work
+ *   vk_label.c      ... labels and marks between them
  *   vk_stamps.c     query pools of a command buffer; their results are copied on the device
  *   vk_submit.c     submits: what is in them
  *   vk_hand.c       ... on their way to the driver, with copies of our own behind them and a mark that tells when they are done
@@ -17,7 +19,7 @@
  *   vk_pipeline.c   pipelines: names and local sizes (vk_spirv.c)
  *   vk_memory.c     memory, and what is bound in it
  *   vk_image.c      ... and the bytes that commands on images move
- *   vk_name.c       names and labels that the program gives
+ *   vk_name.c       names that the program gives
  *
  * Objects are found by handle, never by what a handle points to: without a loader that is the driver's own. A handle that
  * is not known (made before us, or past us) is passed on unrecorded.
@@ -33,6 +35,7 @@
 #define VK_WRAPPED(X)                                                                                                   \
 	X(vkDestroyDevice) X(vkGetDeviceQueue) X(vkGetDeviceQueue2)                                                     \
 	X(vkQueueSubmit) X(vkQueueSubmit2) X(vkQueueBindSparse) X(vkQueuePresentKHR) X(vkAcquireNextImageKHR)           \
+	X(vkAcquireNextImage2KHR) X(vkWaitForPresentKHR) X(vkGetQueryPoolResults)                                       \
 	X(vkQueueWaitIdle) X(vkDeviceWaitIdle) X(vkWaitForFences) X(vkGetFenceStatus)                                   \
 	X(vkWaitSemaphores) X(vkGetSemaphoreCounterValue)                                                               \
 	X(vkCreateCommandPool) X(vkDestroyCommandPool) X(vkResetCommandPool)                                            \
@@ -43,12 +46,18 @@
 	X(vkCmdCopyImage) X(vkCmdCopyImage2) X(vkCmdBlitImage) X(vkCmdBlitImage2)                                       \
 	X(vkCmdResolveImage) X(vkCmdResolveImage2) X(vkCmdCopyBufferToImage) X(vkCmdCopyBufferToImage2)                 \
 	X(vkCmdCopyImageToBuffer) X(vkCmdCopyImageToBuffer2) X(vkCmdClearColorImage) X(vkCmdClearDepthStencilImage)     \
+	X(vkCmdTraceRaysKHR) X(vkCmdTraceRaysIndirectKHR) X(vkCmdTraceRaysIndirect2KHR)                                 \
+	X(vkCmdBuildAccelerationStructuresKHR) X(vkCmdBuildAccelerationStructuresIndirectKHR)                           \
+	X(vkCmdCopyAccelerationStructureKHR) X(vkCmdCopyAccelerationStructureToMemoryKHR)                               \
+	X(vkCmdCopyMemoryToAccelerationStructureKHR)                                                                    \
 	X(vkCmdExecuteCommands) X(vkCmdBeginRenderPass) X(vkCmdBeginRenderPass2) X(vkCmdBeginRendering)                 \
-	X(vkCmdBeginDebugUtilsLabelEXT) X(vkCmdEndDebugUtilsLabelEXT) X(vkCmdDebugMarkerBeginEXT) X(vkCmdDebugMarkerEndEXT) \
-	X(vkQueueBeginDebugUtilsLabelEXT) X(vkQueueEndDebugUtilsLabelEXT)                                               \
+	X(vkCmdEndRenderPass) X(vkCmdEndRenderPass2) X(vkCmdEndRendering)                                               \
+	X(vkCmdBeginDebugUtilsLabelEXT) X(vkCmdEndDebugUtilsLabelEXT) X(vkCmdInsertDebugUtilsLabelEXT)                  \
+	X(vkCmdDebugMarkerBeginEXT) X(vkCmdDebugMarkerEndEXT) X(vkCmdDebugMarkerInsertEXT)                              \
+	X(vkQueueBeginDebugUtilsLabelEXT) X(vkQueueEndDebugUtilsLabelEXT) X(vkQueueInsertDebugUtilsLabelEXT)            \
 	X(vkSetDebugUtilsObjectNameEXT) X(vkDebugMarkerSetObjectNameEXT)                                                \
 	X(vkCreateShaderModule) X(vkDestroyShaderModule)                                                                \
-	X(vkCreateComputePipelines) X(vkCreateGraphicsPipelines) X(vkDestroyPipeline)                                   \
+	X(vkCreateComputePipelines) X(vkCreateGraphicsPipelines) X(vkCreateRayTracingPipelinesKHR) X(vkDestroyPipeline) \
 	X(vkAllocateMemory) X(vkFreeMemory) X(vkMapMemory) X(vkUnmapMemory)                                             \
 	X(vkCreateBuffer) X(vkDestroyBuffer) X(vkCreateImage) X(vkDestroyImage)                                         \
 	X(vkBindBufferMemory) X(vkBindBufferMemory2) X(vkBindImageMemory) X(vkBindImageMemory2)
@@ -68,6 +77,7 @@
 	X(vkCmdBlitImage2, vkCmdBlitImage2KHR) X(vkCmdResolveImage2, vkCmdResolveImage2KHR)                             \
 	X(vkCmdCopyBufferToImage2, vkCmdCopyBufferToImage2KHR) X(vkCmdCopyImageToBuffer2, vkCmdCopyImageToBuffer2KHR)   \
 	X(vkCmdBeginRenderPass2, vkCmdBeginRenderPass2KHR) X(vkCmdBeginRendering, vkCmdBeginRenderingKHR)               \
+	X(vkCmdEndRenderPass2, vkCmdEndRenderPass2KHR) X(vkCmdEndRendering, vkCmdEndRenderingKHR)                       \
 	X(vkBindBufferMemory2, vkBindBufferMemory2KHR) X(vkBindImageMemory2, vkBindImageMemory2KHR)
 
 /* Functions of the instance that have wrappers; and those that we use. */
@@ -121,6 +131,8 @@ struct vk_device {
 	VkPhysicalDeviceMemoryProperties memory;
 	float period;                   /* ns of a device tick */
 	bool cpu;                       /* its memory is the program's heap */
+	bool synchronous;               /* its queue goes on when a dispatch is over, not when it has begun */
+	bool rendered;                  /* render passes were recorded for it */
 	bool timeline;                  /* timeline semaphores are switched on */
 	bool hide_timeline, hide_calibrated;    /* by an extension that the program did not ask for: it shall not see it */
 	bool calibrated, monotonic;     /* its clock can be read; together with CLOCK_MONOTONIC */
@@ -139,6 +151,7 @@ struct vk_device *vk_device_of(VkDevice handle);
 struct vk_queue *vk_queue_of(VkQueue handle);
 struct vk_instance *vk_instance_of(VkInstance handle);
 struct vk_instance *vk_physical_instance(VkPhysicalDevice handle);
+bool vk_offers(const struct vk_instance *i, VkPhysicalDevice physical, const char *extension);
 void vk_device_known(struct vk_device *d);
 const void *vk_in_chain(const void *chain, VkStructureType type);
 static inline bool vk_wanted(void) { return guest.state == GUEST_ON; }
@@ -162,7 +175,8 @@ static inline void vk_call_note(u64 begin, u32 kind, u64 name, VkResult r, const
 
 struct vk_op {
 	u32 kind;                       /* WORK_* */
-	u32 indirect;                   /* its size is known to the device only */
+	bool indirect;                  /* its size is known to the device only */
+	bool in_order;                  /* a synchronous device goes on when it is over */
 	u64 name, site, bytes, x, y, z, local;
 	const char *label;              /* innermost, or NULL; lives as long as the image */
 };
@@ -203,7 +217,8 @@ struct vk_command_buffer {
 	struct vk_command_buffer *next, *before;        /* of its pool */
 	bool secondary;
 	struct vk_recording *recording;
-	struct vk_pipeline *pipeline;   /* compute */
+	bool rendering;                 /* inside of a render pass */
+	struct vk_pipeline *pipeline, *rays;
 	struct vk_stamps *stamps[VK_CHUNKS];            /* chunk i: VK_CHUNK_FIRST << i ops */
 	struct vk_range *ranges;
 	u32 labels;
@@ -220,9 +235,13 @@ struct vk_pool {
 };
 
 struct vk_command_buffer *vk_command_buffer_of(VkCommandBuffer handle);
-void vk_recording_begin(struct vk_command_buffer *c);
+void vk_recording_begin(struct vk_command_buffer *c, VkCommandBufferUsageFlags flags);
 void vk_recording_end(struct vk_command_buffer *c);     /* the command buffer holds none any more */
 void vk_recording_drop(struct vk_recording *r);
+
+struct vk_stamp { VkQueryPool pool; u32 query; VkPipelineStageFlagBits end; };  /* pool NULL: not timed */
+struct vk_stamp vk_op_begin(struct vk_command_buffer *c, const struct vk_op *what, struct caller at);
+void vk_op_end(struct vk_command_buffer *c, struct vk_stamp s);
 void vk_pools_release(struct vk_device *d);
 
 bool vk_stamps_for(struct vk_command_buffer *c, u32 op, VkQueryPool *pool, u32 *query);

@@ -114,7 +114,7 @@ static bool asked_for(const VkDeviceCreateInfo *info, const char *name)
 	return false;
 }
 
-static bool offered(const struct vk_instance *i, VkPhysicalDevice physical, const char *name)
+bool vk_offers(const struct vk_instance *i, VkPhysicalDevice physical, const char *name)
 {
 	static const size_t room = EXTENSIONS * sizeof(VkExtensionProperties);
 	VkExtensionProperties *list = sys_memory(room);
@@ -134,7 +134,7 @@ static bool extend(struct request *q, const struct vk_instance *i, VkPhysicalDev
 {
 	if (asked_for(&q->info, name))
 		return true;
-	if (!i->properties2 || q->info.enabledExtensionCount >= EXTENSIONS || !offered(i, physical, name))
+	if (!i->properties2 || q->info.enabledExtensionCount >= EXTENSIONS || !vk_offers(i, physical, name))
 		return false;
 	if (q->info.ppEnabledExtensionNames != q->extension)
 		for (u32 k = 0; k < q->info.enabledExtensionCount; k++)
@@ -174,6 +174,11 @@ static bool want_timeline(struct request *q, const struct vk_instance *i, VkPhys
 	};
 	q->info.pNext = &q->timeline;
 	return true;
+}
+
+static bool want_calibrated(struct request *q, const struct vk_instance *i, VkPhysicalDevice physical)
+{
+	return asked_for(&q->info, "VK_KHR_calibrated_timestamps") || extend(q, i, physical, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
 }
 
 static bool has_domains(const struct vk_instance *i, VkPhysicalDevice physical, bool *monotonic)
@@ -218,8 +223,7 @@ static VkResult create(struct vk_device *d, struct request *q, const VkDeviceCre
 
 	q->info = *info;
 	d->timeline = want_timeline(q, d->instance, d->physical, version_of(d->instance, d->physical));
-	d->calibrated = (asked_for(info, "VK_KHR_calibrated_timestamps") ||
-			 extend(q, d->instance, d->physical, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME)) &&
+	d->calibrated = guest.control->device_time != DEVICE_TIME_OFF && want_calibrated(q, d->instance, d->physical) &&
 			has_domains(d->instance, d->physical, &d->monotonic);
 	d->hide_timeline = !asked_for(info, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME) && asked_for(&q->info, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
 	d->hide_calibrated = !asked_for(info, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) &&

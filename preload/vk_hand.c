@@ -167,12 +167,12 @@ VkResult vk_plan_plain(const struct plan *p, VkQueue queue, u32 count, VkFence f
 	return p->second ? VK_CALL(d, vkQueueSubmit2)(queue, count, p->two, fence) : VK_CALL(d, vkQueueSubmit)(queue, count, p->one, fence);
 }
 
-/* The copies lie on the stack, if they are not too many. */
+/* The copies lie on the stack, if they are not too many: that of the calling thread, which may be small, so no more of it is taken. */
 VkResult vk_plan_submit(struct plan *p, VkFence fence)
 {
-	char stack[STACK_BYTES] __attribute__((aligned(16)));
 	size_t bytes = room_for(p);
-	char *memory = !p->marked ? NULL : bytes > sizeof stack ? sys_memory(bytes) : stack;
+	char *stack = bytes <= STACK_BYTES ? __builtin_alloca(bytes) : NULL;
+	char *memory = !p->marked ? NULL : stack ? stack : sys_memory(bytes);
 	struct room room = { memory };
 	VkResult r;
 
@@ -182,7 +182,7 @@ VkResult vk_plan_submit(struct plan *p, VkFence fence)
 		return vk_plan_plain(p, p->queue->handle, p->batches, fence);
 	}
 	r = p->second ? submit_two(p, fence, &room) : submit_one(p, fence, &room);
-	if (memory != stack)
+	if (!stack)
 		sys_munmap(memory, bytes);
 	return r;
 }

@@ -12,7 +12,6 @@ enum { BUFFER, IMAGE };
 
 struct memory {
 	u64 id;
-	u32 lock;
 	u32 heap;
 	struct resource *bound;
 };
@@ -29,6 +28,7 @@ struct resource {
 
 static struct handles memories, buffers, images;
 static struct pool memory_pool = POOL(struct memory), resource_pool = POOL(struct resource);
+static u32 lock;                        /* of what is bound where: a program may free memory on one thread and destroy what lies in it on another */
 
 /* ---- memory --------------------------------------------------------------------------------------------- */
 
@@ -106,21 +106,23 @@ static void take_out(struct resource *b)
 	b->next = b->before = NULL;
 }
 
-/* Bound or not, it lies nowhere any more. */
-static void unbind(struct resource *b)
+/* What this leads to, bound or not, lies nowhere any more. False: it did not before. */
+static bool unbind(struct resource *const *at)
 {
-	struct memory *m = b->memory;
-	u64 id = b->id;
+	struct resource *b;
+	u64 id;
 
-	if (m) {
-		spin_lock(&m->lock);
-		if (b->memory)
-			take_out(b);
-		spin_unlock(&m->lock);
-	}
-	b->id = 0;
+	spin_lock(&lock);
+	b = *at;
+	id = b ? b->id : 0;
+	if (b && b->memory)
+		take_out(b);
+	if (b)
+		b->id = 0;
+	spin_unlock(&lock);
 	if (id)
 		memory_gone_note(id);
+	return id;
 }
 
 /* What is still bound in it ends with it. */
@@ -131,8 +133,8 @@ void w_vkFreeMemory(VkDevice device, VkDeviceMemory memory, const VkAllocationCa
 	u64 begin = api_enter();
 
 	if (m) {
-		while (m->bound)
-			unbind(m->bound);
+		while (unbind(&m->bound))
+			;
 		memory_gone_note(m->id);
 		pool_put(&memory_pool, m);
 	}
@@ -191,14 +193,14 @@ static void bound(struct vk_device *d, struct resource *b, VkDeviceMemory memory
 	r.id = b->id = memory_number();
 	r.parent = m->id;
 	r.heap = m->heap;
-	spin_lock(&m->lock);
+	spin_lock(&lock);
 	b->memory = m;
 	b->before = NULL;
 	b->next = m->bound;
 	if (b->next)
 		b->next->before = b;
 	m->bound = b;
-	spin_unlock(&m->lock);
+	spin_unlock(&lock);
 	args_of(b, &a);
 	memory_note(&r, &a, at);
 	if (b->name)
@@ -306,7 +308,7 @@ static void resource_gone(struct resource *b)
 {
 	if (!b)
 		return;
-	unbind(b);
+	unbind(&b);
 	pool_put(&resource_pool, b);
 }
 

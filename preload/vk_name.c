@@ -1,24 +1,23 @@
 /*
- * vk_name.c - names and labels that the program gives: VK_EXT_debug_utils and VK_EXT_debug_marker.
+ * vk_name.c - names that the program gives its objects: VK_EXT_debug_utils and VK_EXT_debug_marker.
  */
 #include "vk.h"
 #include <string.h>
 
 /* ---- texts that stay -------------------------------------------------------------------------------- */
 
-enum { TEXT_BYTES = 1 << 20, TEXT_LONGEST = 240 };
+enum { TEXT_BYTES = 1 << 20, TEXT_BLOCKS = 16, TEXT_LONGEST = 240 };
 
 static struct handles texts;            /* hash -> text */
 static char *next_text;
-static u32 text_room, text_lock;
+static u32 text_room, text_blocks, text_lock;
 
-static u64 hash_of(const char *text, size_t n)
+static void say_full(void)
 {
-	u64 h = 0xcbf29ce484222325ull;
+	static u32 told;
 
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (u8)text[i]) * 0x100000001b3ull;
-	return h ^ h >> 31;
+	if (!__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+		notice_note("Vulkan: the program gave more than 16 MiB of different names and labels; later ones are not shown");
 }
 
 /* Ops point to their labels for as long as someone may submit them: so texts are kept, each once. */
@@ -29,13 +28,14 @@ const char *vk_text(const char *text)
 	u64 hash;
 
 	n = n < TEXT_LONGEST ? n : TEXT_LONGEST;
-	hash = hash_of(text, n);
+	hash = text_hash(text, n);
 	kept = handles_find(&texts, hash);
 	if (kept)
 		return kept;
 	spin_lock(&text_lock);
-	if (text_room <= n) {
+	if (text_room <= n && text_blocks < TEXT_BLOCKS) {
 		next_text = sys_memory(TEXT_BYTES);
+		text_blocks++;
 		__atomic_store_n(&text_room, next_text ? TEXT_BYTES : 0, __ATOMIC_RELEASE);
 	}
 	kept = text_room > n ? next_text : NULL;
@@ -47,6 +47,8 @@ const char *vk_text(const char *text)
 	spin_unlock(&text_lock);
 	if (kept)
 		handles_put(&texts, hash, kept);
+	else
+		say_full();
 	return kept;
 }
 
@@ -104,24 +106,4 @@ VkResult w_vkDebugMarkerSetObjectNameEXT(VkDevice device, const VkDebugMarkerObj
 	if (vk_ours(d) && vk_wanted())
 		vk_object_named(d, type_of_marker(info->objectType), info->object, info->pObjectName ? info->pObjectName : "");
 	return VK_CALL(d, vkDebugMarkerSetObjectNameEXT)(device, info);
-}
-
-/* ---- labels of queues --------------------------------------------------------------------------------- */
-
-void w_vkQueueBeginDebugUtilsLabelEXT(VkQueue queue, const VkDebugUtilsLabelEXT *label)
-{
-	struct vk_queue *q = vk_queue_of(queue);
-
-	if (q && vk_ours(q->device) && q->labels++ < VK_LABELS)
-		q->label[q->labels - 1] = label->pLabelName ? vk_text(label->pLabelName) : NULL;
-	VK_CALL(DEVICE(q), vkQueueBeginDebugUtilsLabelEXT)(queue, label);
-}
-
-void w_vkQueueEndDebugUtilsLabelEXT(VkQueue queue)
-{
-	struct vk_queue *q = vk_queue_of(queue);
-
-	if (q && q->labels)
-		q->labels--;
-	VK_CALL(DEVICE(q), vkQueueEndDebugUtilsLabelEXT)(queue);
 }

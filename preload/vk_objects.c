@@ -5,7 +5,7 @@
 #include "elf_image.h"
 #include "hook.h"
 
-static struct handles instances, physicals, devices, queues, numbers;
+static struct handles instances, physicals, places, devices, queues, numbers;
 static struct pool instance_pool = POOL(struct vk_instance), device_pool = POOL(struct vk_device), queue_pool = POOL(struct vk_queue);
 
 struct vk_instance *vk_instance_of(VkInstance handle) { return handles_find(&instances, (u64)handle); }
@@ -107,13 +107,41 @@ void w_vkDestroyInstance(VkInstance instance, const VkAllocationCallbacks *alloc
 	destroy(instance, allocator);
 }
 
+static u64 kind_of(const VkPhysicalDeviceProperties *p)
+{
+	return text_hash(p->deviceName, text_length(p->deviceName)) ^ text_hash((const char *)p->pipelineCacheUUID, VK_UUID_SIZE) << 1;
+}
+
+/* What came before in a list of physical devices. */
+struct kinds { u32 count; u64 kind[16]; };
+
+/*
+ * Which of its kind it is, is told by its place: instances of any version list devices in one order, while their handles differ
+ * and only newer ones can ask for a UUID.
+ */
+static void physical_known(struct vk_instance *i, VkPhysicalDevice physical, struct kinds *before)
+{
+	VkPhysicalDeviceProperties p;
+	u64 kind, place = 1;
+
+	i->fn.vkGetPhysicalDeviceProperties(physical, &p);
+	kind = kind_of(&p);
+	for (u32 k = 0; k < before->count; k++)
+		place += before->kind[k] == kind;
+	if (before->count < sizeof before->kind / sizeof *before->kind)
+		before->kind[before->count++] = kind;
+	handles_put(&places, (u64)physical, (void *)place);
+	handles_put(&physicals, (u64)physical, i);
+}
+
 VkResult w_vkEnumeratePhysicalDevices(VkInstance instance, uint32_t *count, VkPhysicalDevice *list)
 {
 	struct vk_instance *i = vk_instance_of(instance);
 	VkResult r = (i ? i->fn.vkEnumeratePhysicalDevices : vk_real_instance.vkEnumeratePhysicalDevices)(instance, count, list);
+	struct kinds before = { 0 };
 
 	for (u32 k = 0; i && list && r >= 0 && k < *count; k++)
-		handles_put(&physicals, (u64)list[k], i);
+		physical_known(i, list[k], &before);
 	return r;
 }
 
@@ -121,62 +149,42 @@ VkResult w_vkEnumeratePhysicalDeviceGroups(VkInstance instance, uint32_t *count,
 {
 	struct vk_instance *i = vk_instance_of(instance);
 	VkResult r = (i ? i->fn.vkEnumeratePhysicalDeviceGroups : vk_real_instance.vkEnumeratePhysicalDeviceGroups)(instance, count, list);
+	struct kinds before = { 0 };
 
 	for (u32 k = 0; i && list && r >= 0 && k < *count; k++)
 		for (u32 p = 0; p < list[k].physicalDeviceCount; p++)
-			handles_put(&physicals, (u64)list[k].physicalDevices[p], i);
+			physical_known(i, list[k].physicalDevices[p], &before);
 	return r;
 }
 
 /* ---- devices ------------------------------------------------------------------------------- */
 
-static u64 mix(u64 h, const void *bytes, size_t n)
+/* All zero where it cannot be asked for. */
+static VkPhysicalDeviceDriverProperties driver_of(const struct vk_device *d)
 {
-	for (const u8 *p = bytes; n; n--, p++)
-		h = (h ^ *p) * 0x100000001b3ull;
-	return h;
-}
-
-static void driver_of(const struct vk_device *d, char *text, size_t size)
-{
+	const struct vk_instance *i = d->instance;
 	VkPhysicalDeviceDriverProperties driver = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES };
 	VkPhysicalDeviceProperties2 all = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver };
 
-	*text = 0;
-	if (d->version < VK_API_VERSION_1_2 || !d->instance->fn.vkGetPhysicalDeviceProperties2)
-		return;
-	d->instance->fn.vkGetPhysicalDeviceProperties2(d->physical, &all);
-	text_join(text, size, driver.driverName, " ");
-	text_append(text, size, driver.driverInfo);
-}
-
-/* Tells two devices of one kind apart. */
-static u64 identity(const struct vk_device *d)
-{
-	VkPhysicalDeviceIDProperties id = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES };
-	VkPhysicalDeviceProperties2 all = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id };
-
-	if (d->version < VK_API_VERSION_1_1 || !d->instance->fn.vkGetPhysicalDeviceProperties2)
-		return (u64)d->physical;
-	d->instance->fn.vkGetPhysicalDeviceProperties2(d->physical, &all);
-	return mix(0, id.deviceUUID, VK_UUID_SIZE);
+	if (i->fn.vkGetPhysicalDeviceProperties2 &&
+	    (d->version >= VK_API_VERSION_1_2 || (i->properties2 && vk_offers(i, d->physical, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME))))
+		i->fn.vkGetPhysicalDeviceProperties2(d->physical, &all);
+	return driver;
 }
 
 /* A physical device keeps its number however often the program makes instances and devices of it. */
-static void tell_device(struct vk_device *d, const VkPhysicalDeviceProperties *p)
+static void tell_device(struct vk_device *d, const VkPhysicalDeviceProperties *p, const VkPhysicalDeviceDriverProperties *driver)
 {
-	u64 key = mix(mix(0xcbf29ce484222325ull, p->deviceName, text_length(p->deviceName)), p->pipelineCacheUUID, VK_UUID_SIZE) ^ process_born();
-	char driver[VK_MAX_DRIVER_NAME_SIZE + VK_MAX_DRIVER_INFO_SIZE];
+	u64 kind = kind_of(p), key = kind ^ process_born() ^ (u64)handles_find(&places, (u64)d->physical), number = device_number();
+	char text[VK_MAX_DRIVER_NAME_SIZE + VK_MAX_DRIVER_INFO_SIZE];
 
-	key ^= identity(d);
-	d->number = (u64)handles_find(&numbers, key);
-	if (d->number)
+	d->number = (u64)handles_add(&numbers, key, (void *)number);
+	if (d->number != number)
 		return;
-	d->number = device_number();
-	handles_put(&numbers, key, (void *)d->number);
-	driver_of(d, driver, sizeof driver);
+	text_join(text, sizeof text, driver->driverName, *driver->driverName ? " " : "");
+	text_append(text, sizeof text, driver->driverInfo);
 	device_note(&(struct rec_device){ d->number, d->cpu ? DEVICE_CPU | DEVICE_HOST_MEMORY : DEVICE_GPU,
-					  d->calibrated ? DEVICE_CLOCK_CALIBRATED : DEVICE_CLOCK_NONE }, "Vulkan", p->deviceName, driver);
+					  d->calibrated ? DEVICE_CLOCK_CALIBRATED : DEVICE_CLOCK_NONE }, "Vulkan", p->deviceName, text);
 }
 
 static void find_functions(struct vk_device *d)
@@ -228,6 +236,7 @@ static void drain_at_exit(void)
 void vk_device_known(struct vk_device *set)
 {
 	struct vk_device *d = pool_get(&device_pool);
+	VkPhysicalDeviceDriverProperties driver;
 	VkPhysicalDeviceProperties p;
 
 	if (!d)
@@ -242,7 +251,9 @@ void vk_device_known(struct vk_device *set)
 	look_at_families(d);
 	d->calibrated = d->calibrated && d->fn.vkGetCalibratedTimestampsEXT;
 	d->timeline = d->timeline && d->fn.vkGetSemaphoreCounterValue;
-	tell_device(d, &p);
+	driver = driver_of(d);
+	d->synchronous = driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;         /* its queue's thread waits for those that compute */
+	tell_device(d, &p, &driver);
 	d->born = process_born();
 	d->salt = (device_number() * 0x9e3779b97f4a7c15ull) << 1;
 	if (!handles_put(&devices, (u64)d->handle, d)) {

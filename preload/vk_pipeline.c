@@ -88,7 +88,7 @@ static void pipeline_known(struct vk_device *d, VkPipeline handle, const VkPipel
 	struct module scratch = { 0 };
 	const struct module *m = module_of(d, stage, &scratch);
 	struct vk_pipeline *p = pool_get(&pipeline_pool);
-	const struct spirv_entry *e = m ? spirv_find(&m->code, stage->pName, true) : NULL;
+	const struct spirv_entry *e = m && stage->stage == VK_SHADER_STAGE_COMPUTE_BIT ? spirv_find(&m->code, stage->pName, true) : NULL;
 	char text[160];
 
 	if (p) {
@@ -139,6 +139,34 @@ VkResult w_vkCreateGraphicsPipelines(VkDevice device, VkPipelineCache cache, uin
 	a.used = 0;
 	args_number(&a, "pipelines", count);
 	vk_call_note(begin, CALL_BUILD, NAMED("vkCreateGraphicsPipelines"), r, &a, CALLER());
+	api_leave();
+	return r;
+}
+
+/* Rays begin in this one. */
+static const VkPipelineShaderStageCreateInfo *ray_stage(const VkRayTracingPipelineCreateInfoKHR *info)
+{
+	for (u32 i = 0; i < info->stageCount; i++)
+		if (info->pStages[i].stage == VK_SHADER_STAGE_RAYGEN_BIT_KHR)
+			return &info->pStages[i];
+	return NULL;
+}
+
+/* One that is made later, by another thread of the program, goes without a name. */
+VkResult w_vkCreateRayTracingPipelinesKHR(VkDevice device, VkDeferredOperationKHR later, VkPipelineCache cache, uint32_t count,
+					  const VkRayTracingPipelineCreateInfoKHR *infos, const VkAllocationCallbacks *allocator, VkPipeline *list)
+{
+	struct vk_device *d = vk_device_of(device);
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkCreateRayTracingPipelinesKHR)(device, later, cache, count, infos, allocator, list);
+	struct args a;
+
+	a.used = 0;
+	for (u32 i = 0; vk_ours(d) && vk_wanted() && r != VK_OPERATION_DEFERRED_KHR && i < count; i++)
+		if (list[i] && ray_stage(&infos[i]))
+			pipeline_known(d, list[i], ray_stage(&infos[i]));
+	args_number(&a, "pipelines", count);
+	vk_call_note(begin, CALL_BUILD, NAMED("vkCreateRayTracingPipelinesKHR"), r, &a, CALLER());
 	api_leave();
 	return r;
 }

@@ -146,7 +146,7 @@ VkResult w_vkBeginCommandBuffer(VkCommandBuffer b, const VkCommandBufferBeginInf
 	VkResult r = VK_CALL(DEVICE(c), vkBeginCommandBuffer)(b, info);
 
 	if (c && r == VK_SUCCESS && vk_ours(c->device))
-		vk_recording_begin(c);
+		vk_recording_begin(c, info->flags);
 	return r;
 }
 

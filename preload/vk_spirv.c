@@ -91,7 +91,7 @@ static void add_entry(struct spirv_module *m, const struct op *op)
 	if (!e)
 		return;
 	e->model = op->word[1];
-	e->name = vk_text(name);
+	e->name = text_hash(name, text_length(name));
 	e->size[0].value = op->word[2];                 /* its id, until the sizes are known */
 	e->next = m->entries;
 	m->entries = e;
@@ -182,8 +182,10 @@ void spirv_release(struct spirv_module *m)
 
 const struct spirv_entry *spirv_find(const struct spirv_module *m, const char *name, bool compute)
 {
+	u64 hash = text_hash(name, text_length(name));
+
 	for (const struct spirv_entry *e = m->entries; e; e = e->next)
-		if (e->name && (e->model == COMPUTE) == compute && text_equal(e->name, name))
+		if ((e->model == COMPUTE) == compute && e->name == hash)
 			return e;
 	return NULL;
 }

@@ -12,7 +12,7 @@ struct spirv_size { u32 value, constant; bool special; };
 struct spirv_entry {
 	struct spirv_entry *next;
 	u32 model;                      /* SpvExecutionModel; compute is 5 */
-	const char *name;
+	u64 name;                       /* its hash: names may be of any length */
 	struct spirv_size size[3];      /* all 0: not said */
 };
 

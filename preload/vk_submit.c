@@ -15,19 +15,38 @@ static bool is_at_work(const struct vk_recording *r)
 	return __atomic_load_n(&r->queue->done, __ATOMIC_ACQUIRE) < r->mark;
 }
 
-/* Its stamps go to one set of queries, which cannot hold two runs on two queues at once. */
-static bool is_elsewhere(const struct vk_queue *q, const struct vk_recording *r)
+static bool is_at_work_elsewhere(const struct vk_queue *q, const struct vk_recording *r)
 {
-	static u32 told;
-
 	if (likely(!r->queue || r->queue == q) || !is_at_work(r))
 		return false;
 	vk_drain(q->device, ticks());           /* it may be long over, and nobody asked */
-	if (!is_at_work(r))
+	return is_at_work(r);
+}
+
+/* Its stamps, and those of what is executed in it, go to one set of queries, which cannot hold two runs on two queues at once. */
+static bool is_elsewhere(const struct vk_queue *q, const struct vk_recording *r)
+{
+	static u32 told;
+	bool elsewhere = is_at_work_elsewhere(q, r);
+
+	for (const struct vk_child *c = r->children; c && !elsewhere; c = c->next)
+		elsewhere = is_at_work_elsewhere(q, c->recording);
+	if (likely(!elsewhere))
 		return false;
 	if (!__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
 		notice_note("a Vulkan command buffer ran on two queues at once: its kernels are counted, but not timed there");
 	return true;
+}
+
+/* It is at work there until that mark is reached. */
+static void note_place(struct vk_queue *q, struct vk_recording *r)
+{
+	r->queue = q;
+	r->mark = q->mark + 1;
+	for (struct vk_child *c = r->children; c; c = c->next) {
+		c->recording->queue = q;
+		c->recording->mark = q->mark + 1;
+	}
 }
 
 static u64 words_of(const struct vk_recording *r)
@@ -86,10 +105,8 @@ static bool plan_buffer(struct plan *p, struct batch *b, u32 index, bool timed)
 	p->works += r->total;
 	if (words && r->queue == p->queue && r->mark == p->queue->mark + 1)
 		take_early(b, part);
-	if (words) {
-		r->queue = p->queue;
-		r->mark = p->queue->mark + 1;
-	}
+	if (words)
+		note_place(p->queue, r);
 	return r->other || words < r->total * 2ull;
 }
 

@@ -95,6 +95,38 @@ VkResult w_vkAcquireNextImageKHR(VkDevice device, VkSwapchainKHR chain, uint64_t
 	return r;
 }
 
+VkResult w_vkAcquireNextImage2KHR(VkDevice device, const VkAcquireNextImageInfoKHR *info, uint32_t *image)
+{
+	struct vk_device *d = vk_device_of(device);
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkAcquireNextImage2KHR)(device, info, image);
+
+	waited(d, begin, NAMED("vkAcquireNextImage2KHR"), r, !info->timeout, CALLER());
+	return r;
+}
+
+VkResult w_vkWaitForPresentKHR(VkDevice device, VkSwapchainKHR chain, uint64_t present, uint64_t timeout)
+{
+	struct vk_device *d = vk_device_of(device);
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkWaitForPresentKHR)(device, chain, present, timeout);
+
+	waited(d, begin, NAMED("vkWaitForPresentKHR"), r, !timeout, CALLER());
+	return r;
+}
+
+/* Drivers may wait here unasked; where the program asks for it, they must. */
+VkResult w_vkGetQueryPoolResults(VkDevice device, VkQueryPool pool, uint32_t first, uint32_t count, size_t size, void *data, VkDeviceSize stride,
+				 VkQueryResultFlags flags)
+{
+	struct vk_device *d = vk_device_of(device);
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(d, vkGetQueryPoolResults)(device, pool, first, count, size, data, stride, flags);
+
+	waited(d, begin, NAMED("vkGetQueryPoolResults"), r, !(flags & VK_QUERY_RESULT_WAIT_BIT), CALLER());
+	return r;
+}
+
 VkResult w_vkQueuePresentKHR(VkQueue queue, const VkPresentInfoKHR *info)
 {
 	struct vk_queue *q = vk_queue_of(queue);

@@ -17,8 +17,8 @@ enum {
 	PROBE_FETCHES_MAX = 16,         /* of one row */
 	PROBE_STEPS_MAX = 4,
 	PROBE_ARRAY_MAX = 8,
-	PROBE_STRING_MAX = 96,          /* bytes; what is longer is cut */
-	PROBE_VALUES_MAX = 256,         /* bytes that a row's values may take, strings at their longest: checked by the compiler */
+	PROBE_STRING_MAX = 240,         /* bytes; what is longer is cut. Names of C++ kernels are long */
+	PROBE_VALUES_MAX = 768,         /* bytes that a row's values may take, strings at their longest: checked by the compiler */
 	PROBE_STACK_DEFAULT = 16,
 	PROBE_STACK_MAX = 128,          /* words */
 	PROBE_SITES_MAX = 8192,         /* functions that are probed in one process */
@@ -41,7 +41,14 @@ enum {
 	PROBE_CAREFUL = 16,             /* memory is read by process_vm_readv: the row is not known to be right */
 	PROBE_TABLE = 32,               /* the last fetch is the address of an array of functions: its slots are to be replaced, once */
 	PROBE_SIZED = 64,               /* ... and the fetch before it the array's bytes: slots beyond them are not there */
+	PROBE_MODULE = 128,             /* the symbol is the name of a file: only the collector has a use for it */
+	PROBE_BUILTIN = 256,            /* the library does something itself in such a call, and records nothing */
+	PROBE_GETTER = 512,             /* fetches: at entry the name of a function, at exit the place where the call has put it */
 };
+
+/* Functions that it can do so for, and the name that it calls an operation of ggml by: (tensor, name of the operation, flops). */
+#define PROBE_BUILTINS "ggml_backend_sched_new", "ggml_backend_sched_set_eval_callback", "ggml_backend_sched_free"
+#define PROBE_GGML_OP "ggml.op"
 
 struct probe_row {
 	u32 symbol;                     /* its text: a name or a glob */
@@ -71,19 +78,21 @@ enum probe_type { TYPE_U8, TYPE_U16, TYPE_U32, TYPE_U64, TYPE_S8, TYPE_S16, TYPE
  *             the last one loads `count` elements of the type from there.
  *   STRING:   bytes up to NUL at (all steps but the last load a pointer; the last only adds its offset; no step: at the word)
  *   STRV:     the same place holds a pointer and a length (a string view, a std::string); a length of SIZE_MAX: up to NUL
+ *             NULL for either is a text of length 0
  * FROM_ARG counts from 1: 1 to 6 are registers, 7 and up the words of the caller's stack from 1 on.
  */
 struct probe_fetch {
 	u8 from, index;
 	u8 type, count;
 	u8 steps;
-	u8 pad[3];
+	u8 counted;                     /* not 0: the value before this one says how many elements there are; no more than `count` are read */
+	u8 pad[2];
 	i32 offset[PROBE_STEPS_MAX];
 };
 
 /*
  * The text of a `probe` record: values one after another, without gaps.
- *   numbers: count x 8 bytes, widened to 64 bits with their sign; F32 as its 4 bytes, then 4 of 0
+ *   numbers: count x 8 bytes (those that were not read are 0), widened to 64 bits with their sign; F32 as its 4 bytes, then 4 of 0
  *   strings: u16 length, then that many bytes
  * A number that could not be read is 0 and has its bit in PROBE_BAD().
  */

@@ -172,6 +172,8 @@ struct segment_head {
 	u32 pid, index;             /* index: slots of this file start at index * SEGMENT_SLOTS */
 	u64 born;
 	u64 lost;                   /* records that found no slot */
+	u64 bind_ns;                /* CPU time spent looking through modules for functions to wrap and to probe */
+	u64 probe_sites;            /* functions that are probed */
 	char quiet[128];            /* why recording ended early, empty if it did not */
 };
 
@@ -209,6 +211,7 @@ struct control {
 	u32 device_time;            /* DEVICE_TIME_* */
 	u32 apis;                   /* API_*: whose calls are recorded */
 	u32 ticks_per_ms;           /* 0 until the collector has seen enough of both clocks */
+	u32 bare_pid;               /* the program that started the collector and waits for its summary, whatever it becomes; 0: none */
 	char library[512];          /* path of libmlprof.so, for children whose LD_PRELOAD was replaced */
 	char trace[1024];           /* path of the trace, for the one line said when the collector is gone */
 };
