@@ -128,13 +128,13 @@ static int record(struct collect *c)
 {
 	if (!output_open(&c->output, &c->set, c->argv[0], c->pid))
 		return EXIT_MLPROF;
-	c->recording = turn_open(&c->set, c->argv, c->library, &c->output, true);
+	c->recording = turn_open(&c->set, c->argv, c->library, &c->output, c->pid);
 	if (!c->recording) {
 		output_discard(&c->output);
 		return EXIT_MLPROF;
 	}
+	output_settle(&c->output);              /* before the program goes on: whatever becomes of us, the trace is where we say */
 	if (answer(c)) {
-		output_settle(&c->output);
 		follow(c);
 		turn_finish(c->recording, &c->output, &c->set);
 	} else {

@@ -54,7 +54,7 @@ const struct command cmd_dump = {
 	.purpose = "List the records of a raw stream",
 	.description =
 		"Lists every record of a raw stream kept by mlprof run --raw, one a line, in the order in which the chunks "
-		"were taken.",
+		"were taken. A probed call is followed by its function and by the values of its row.",
 	.examples =
 		"mlprof dump run.mlp\tlist the records\n"
 		"mlprof dump --format\twhat each record means\n",

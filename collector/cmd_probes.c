@@ -16,7 +16,7 @@ struct wish {
 static const struct option_row rows[] = {
 	{ 0, "check", OPTION_FLAG, NULL, NULL, offsetof(struct wish, check), 0,
 	  "The words are files of libraries or programs: tell which rows find their symbol there, and whether calls to it can be seen." },
-	{ 0, "probes", OPTION_TEXT, "LIST", NULL, offsetof(struct wish, probes), 0,
+	{ 0, "probes", OPTION_PROBES, "LIST", NULL, offsetof(struct wish, probes), 0,
 	  "With --check: the rows to look for, as in mlprof run --probes; all presets if not given." },
 	{ 0, "json", OPTION_FLAG, NULL, NULL, offsetof(struct wish, json), 0, "Print JSON." },
 	{ 0 }
@@ -157,6 +157,8 @@ static int list(const struct wish *wish, int count, char **words)
 	} else {
 		for (u32 i = 0; i < probes_count(set); i++)
 			put_row(&j.out, probes_rule(set, i));
+		if (!probes_count(set))
+			buf_text(&j.out, "No rows: what is shown here is found in other ways.\n");
 	}
 	probes_free(set);
 	return print(&j.out);
@@ -189,7 +191,7 @@ static void put_meaning(struct buf *b, const struct library_match *m)
 	if (m->other) {
 		buf_text(b, "the row is for other libraries: its lib= does not fit this file's name");
 	} else if (m->by_table) {
-		buf_text(b, "in a table of functions that another row finds");
+		buf_text(b, "in a table of functions that another row finds: calls through it are seen");
 	} else if (m->exported) {
 		put_count(b, m->exported, "exported", "functions exported");
 		if (m->called)
@@ -220,6 +222,8 @@ static struct totals put_matches(struct buf *b, const struct library *l, const c
 		const struct probe_rule *r = probes_rule(set, i);
 		struct library_match m = library_match(l, path, set, i);
 
+		if (r->role == ROLE_MODULE)
+			continue;
 		t.seen += library_seen(&m);
 		t.hidden += !library_seen(&m) && m.hidden;
 		t.absent += !library_seen(&m) && !m.hidden;
@@ -239,7 +243,11 @@ static void put_library(struct buf *b, const struct library *l, const char *path
 
 	buf_print(b, "  %u rows see something here, %u find only hidden functions, %u find nothing; the file exports %u functions\n",
 		  t.seen, t.hidden, t.absent, l->exported);
-	if (!t.seen)
+	const char *name;
+
+	for (u32 i = 0; (name = library_unseen(l, path, set, i)); i++)
+		buf_print(b, "  This file holds %s, linked in as one piece: calls within it cannot be led elsewhere, and nothing of it can be seen.\n", name);
+	if (!t.seen && !library_unseen(l, path, set, 0))
 		buf_text(b, "  These rows can see nothing in this file. If it holds one of their libraries, then linked in as one piece: calls within "
 			    "it cannot be led elsewhere.\n");
 }
@@ -253,6 +261,8 @@ static void put_library_json(struct json *j, const struct library *l, const char
 	for (u32 i = 0; i < probes_count(set); i++) {
 		struct library_match m = library_match(l, path, set, i);
 
+		if (probes_rule(set, i)->role == ROLE_MODULE)
+			continue;
 		json_open(j, NULL, '{');
 		put_row_json(j, probes_rule(set, i), i);
 		json_string(j, "state", state_of(&m));
@@ -263,6 +273,12 @@ static void put_library_json(struct json *j, const struct library *l, const char
 		json_count(j, "hidden", m.hidden);
 		json_close(j, '}');
 	}
+	json_close(j, ']');
+	const char *name;
+
+	json_open(j, "unseen", '[');
+	for (u32 i = 0; (name = library_unseen(l, path, set, i)); i++)
+		json_string(j, NULL, name);
 	json_close(j, ']');
 	json_close(j, '}');
 }

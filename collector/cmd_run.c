@@ -81,7 +81,7 @@ static int start(struct run *r)
 	bool ready = !error && output_open(&r->output, &r->set, r->argv[0], r->child.pid);
 
 	if (ready)
-		r->recording = turn_open(&r->set, r->argv, r->library, &r->output, false);
+		r->recording = turn_open(&r->set, r->argv, r->library, &r->output, 0);
 	if (r->recording) {
 		error = child_go(&r->child, recording_dir(r->recording));
 		if (!error) {
@@ -177,8 +177,9 @@ const struct command cmd_run = {
 	.usage = "[options] -- COMMAND [ARGUMENT...]",
 	.purpose = "Profile a program and all processes it starts",
 	.description =
-		"Runs COMMAND with libmlprof.so loaded into it, records every allocation and what runs on OpenCL and Vulkan devices, and writes a Perfetto trace of "
-		"the whole process tree and a summary of the memory peak. The program's output, exit status and signals "
+		"Runs COMMAND with libmlprof.so loaded into it, and records every allocation, what runs on OpenCL and Vulkan devices and in IREE's CPU "
+		"kernels, and calls to libraries that there are probes for (PyTorch, BLAS, llama.cpp and others: mlprof probes lists them). Writes a Perfetto trace of "
+		"the whole process tree and a summary of the memory peak, kernels and calls. The program's output, exit status and signals "
 		"stay its own.\n\n"
 		"Most options can also be set by an environment variable, as MLPROF_ON_FULL for --on-full; an option on the "
 		"command line wins. The variables work for LD_PRELOAD=libmlprof.so without this command, too.\n\n"
@@ -189,7 +190,8 @@ const struct command cmd_run = {
 		"mlprof run -o a.perfetto-trace -- python3 train.py\tchoose the name of the trace\n"
 		"mlprof run --json -- ./model > summary.json\tprint the summary for a script\n"
 		"mlprof run --large=64K --follow=none -- make\tdraw smaller blocks; leave child processes out\n"
-		"mlprof run --raw run.mlp -- ./model\tkeep the raw stream as well\n",
+		"mlprof run --raw run.mlp -- ./model\tkeep the raw stream as well\n"
+		"mlprof run --probes=+openmp,./my.probes -- ./model\talso record OpenMP's regions, and calls of your own choice\n",
 	.rows = settings_rows,
 	.run = run,
 };

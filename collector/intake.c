@@ -1,13 +1,14 @@
 /*
  * intake.c - the pipe: bytes become chunks; chunks go to the raw file and to the merge.
+ *
+ * A chunk may tell that a process has become another image, and to end the old one the pipe is drained, while the batch that the
+ * chunk came with is not through. Whoever drains goes on with that batch first: chunks are taken in the pipe's order, always.
  */
 #include "recording.h"
 #include "util/array.h"
 #include <errno.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-enum { BATCH = 16 };
 
 /* ---- the collector's own chunk ---------------------------------------------------------- */
 
@@ -50,6 +51,7 @@ void intake_own(struct recording *r)
 
 void intake_chunk(struct recording *r, union chunk *c)
 {
+	u64 seq = c->head.seq;
 	struct stream *s;
 
 	if (c->head.pid == 0 && c->head.magic == CHUNK_MAGIC)   /* nobody speaks for us */
@@ -58,6 +60,8 @@ void intake_chunk(struct recording *r, union chunk *c)
 	keep_own(r, &r->own.chunk);
 	raw_put(&r->raw, c, merge_reached(r->feed.merge));
 	s = merge_push(r->feed.merge, c);
+	if (s && s->seen == seq)
+		s->peeked = false;
 	if (s && !s->image->feeder)
 		watch_image(r, s->image);
 	if (s && s->taken.children)
@@ -96,6 +100,7 @@ static void find_beginning(struct recording *r)
 /* Out of step: bytes are put together until a chunk is whole. */
 static void put_together(struct recording *r, const char *bytes, size_t n)
 {
+	r->in_pieces = true;            /* what comes later must not come in between */
 	while (n) {
 		size_t fits = CHUNK_BYTES - r->part_bytes < n ? CHUNK_BYTES - r->part_bytes : n;
 
@@ -104,7 +109,7 @@ static void put_together(struct recording *r, const char *bytes, size_t n)
 		bytes += fits;
 		n -= fits;
 		if (r->part_bytes < CHUNK_BYTES)
-			return;
+			break;
 		if (begins_well(r->part)) {
 			r->part_bytes = 0;
 			take_copy(r, r->part);
@@ -112,6 +117,7 @@ static void put_together(struct recording *r, const char *bytes, size_t n)
 			find_beginning(r);
 		}
 	}
+	r->in_pieces = false;
 }
 
 static void take_block(struct recording *r, union chunk *c, size_t n)
@@ -124,34 +130,55 @@ static void take_block(struct recording *r, union chunk *c, size_t n)
 	merge_unread(r->feed.merge, c);
 }
 
-/* Returns bytes read. */
-static size_t drain_batch(struct recording *r)
+static void take_batch(struct recording *r)
 {
-	struct iovec v[BATCH];
-	union chunk *c[BATCH];
-	ssize_t n;
-	size_t at = 0;
-	int i;
-
-	for (i = 0; i < BATCH; i++) {
-		c[i] = merge_chunk(r->feed.merge);
-		v[i] = (struct iovec) { c[i], sizeof(*c[i]) };
-	}
-	n = readv(r->pipe_fd, v, BATCH);
-	n = n > 0 ? n : 0;
-	for (i = 0; i < BATCH; i++, at += CHUNK_BYTES) {
-		size_t left = (size_t)n > at ? (size_t)n - at : 0;
+	while (r->batch.next < r->batch.count) {
+		u32 i = r->batch.next++;
+		size_t at = (size_t)i * CHUNK_BYTES, left = r->batch.bytes > at ? r->batch.bytes - at : 0;
 
 		if (left)
-			take_block(r, c[i], left < CHUNK_BYTES ? left : CHUNK_BYTES);
+			take_block(r, r->batch.chunk[i], left < CHUNK_BYTES ? left : CHUNK_BYTES);
 		else
-			merge_unread(r->feed.merge, c[i]);
+			merge_unread(r->feed.merge, r->batch.chunk[i]);
 	}
-	return (size_t)n;
 }
 
-u32 intake_drain(struct recording *r, u32 most)
+/* From what was put aside, which is older, else from the pipe. Returns bytes read. */
+static size_t drain_batch(struct recording *r)
 {
+	struct iovec v[INTAKE_BATCH];
+	ssize_t n;
+	u32 i;
+	int aside;
+
+	take_batch(r);
+	for (i = 0; i < INTAKE_BATCH; i++) {
+		r->batch.chunk[i] = merge_chunk(r->feed.merge);
+		v[i] = (struct iovec) { r->batch.chunk[i], sizeof(union chunk) };
+	}
+	aside = aside_fd(r);            /* now: whoever took the last batch may have drained */
+	n = readv(aside >= 0 ? aside : r->pipe_fd, v, INTAKE_BATCH);
+	if (n <= 0 && aside >= 0)
+		aside_next(r);
+	r->batch.bytes = n > 0 ? (size_t)n : 0;
+	r->batch.next = 0;
+	r->batch.count = INTAKE_BATCH;
+	take_batch(r);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static u32 drain_aside(struct recording *r, u32 most)
+{
+	size_t taken = 0;
+
+	while (aside_fd(r) >= 0 && taken < (size_t)most * CHUNK_BYTES)
+		taken += drain_batch(r);
+	return (u32)(taken / CHUNK_BYTES);
+}
+
+static u32 drain_pipe(struct recording *r, u32 most)
+{
+	u64 now = recording_ticks(r);
 	size_t taken = 0, n;
 
 	while (taken < (size_t)most * CHUNK_BYTES) {
@@ -160,5 +187,21 @@ u32 intake_drain(struct recording *r, u32 most)
 			break;
 		taken += n;
 	}
+	r->aside.empty_at = now;
 	return (u32)(taken / CHUNK_BYTES);
+}
+
+u32 intake_drain(struct recording *r, u32 most)
+{
+	if (r->in_pieces)
+		return 0;
+	return aside_fd(r) >= 0 ? drain_aside(r, most) : drain_pipe(r, most);
+}
+
+u32 intake_drain_all(struct recording *r)
+{
+	if (r->in_pieces)
+		return 0;
+	drain_aside(r, UINT32_MAX);
+	return drain_pipe(r, PIPE_CHUNKS);
 }

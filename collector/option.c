@@ -124,6 +124,7 @@ static const struct kind {
 	[OPTION_FLAG] = { parse_flag, sizeof(bool), "1 or 0" },
 	[OPTION_FILE] = { parse_text, sizeof(char *), "the name of a file" },
 	[OPTION_TEXT] = { parse_text, sizeof(char *), "a text" },
+	[OPTION_PROBES] = { parse_text, sizeof(char *), "presets and probe files" },
 	[OPTION_CHOICE] = { parse_choice, sizeof(u32), NULL },
 	[OPTION_SET] = { parse_set, sizeof(u32), NULL },
 	[OPTION_SIZE] = { parse_size, sizeof(u64), "a size such as 65536, 64K, 1MiB or 2GiB" },
@@ -349,6 +350,7 @@ static void show(const struct option_row *row, const void *at, char *text, size_
 		break;
 	case OPTION_FILE:
 	case OPTION_TEXT:
+	case OPTION_PROBES:
 		snprintf(text, size, "%s", *(char *const *)at ? *(char *const *)at : "");
 		break;
 	case OPTION_CHOICE:

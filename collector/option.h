@@ -17,6 +17,7 @@ enum option_kind {
 	OPTION_FLAG,            /* bool */
 	OPTION_FILE,            /* const char *, not empty */
 	OPTION_TEXT,            /* const char *, not empty */
+	OPTION_PROBES,          /* the same: presets and probe files, with commas between */
 	OPTION_CHOICE,          /* u32: place in the row's value, "first|second|..." */
 	OPTION_SET,             /* u32: bit 0 for the first word of the row's value "first,second,...", and so on; "none" is empty */
 	OPTION_SIZE,            /* u64 bytes */

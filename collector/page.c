@@ -2,6 +2,7 @@
  * page.c - help texts, man page parts and completions from the tables.
  */
 #include "page.h"
+#include "probe/probe.h"
 #include "util/say.h"
 
 #include <ctype.h>
@@ -306,6 +307,23 @@ int page_man(struct buf *b, const char *template_path)
 
 /* ---- completions ------------------------------------------------------------------- */
 
+/* What may stand between the commas of --probes. */
+static void probe_words(struct buf *b)
+{
+	buf_text(b, "all none");
+	for (const struct probe_preset *p = probe_presets; p->name; p++)
+		buf_print(b, " +%s -%s", p->name, p->name);
+}
+
+static void bash_probes(struct buf *b, const struct command *c, const struct option_row *row)
+{
+	buf_print(b, "\t%s:--%s) COMPREPLY=($(compgen -f -- \"${cur##*,}\") $(compgen -W \"", c->name, row->name);
+	probe_words(b);
+	buf_text(b, "\" -- \"${cur##*,}\"))\n"
+		"\t\t[[ $cur == *,* ]] && COMPREPLY=(\"${COMPREPLY[@]/#/${cur%,*},}\")\n"
+		"\t\tcompopt -o nospace 2>/dev/null ;;\n");
+}
+
 static void bash_values(struct buf *b, const struct command *c)
 {
 	EACH_ROW(row, c) {
@@ -319,6 +337,8 @@ static void bash_values(struct buf *b, const struct command *c)
 			for (const char *v = row->value; *v; v++)
 				buf_char(b, *v == '|' ? ' ' : *v);
 			buf_text(b, "\" -- \"$cur\")) ;;\n");
+		} else if (row->kind == OPTION_PROBES) {
+			bash_probes(b, c, row);
 		} else if (row->value) {
 			buf_print(b, "\t%s:--%s) COMPREPLY=() ;;\n", c->name, row->name);
 		}
@@ -411,6 +431,8 @@ static void zsh_row(struct buf *b, const struct option_row *row)
 		buf_print(b, ":%s:", row->kind == OPTION_CHOICE ? row->name : row->value);
 	if (row->kind == OPTION_FILE)
 		buf_text(b, "_files");
+	if (row->kind == OPTION_PROBES)
+		buf_text(b, "_mlprof_probes");
 	if (row->kind == OPTION_CHOICE) {
 		buf_char(b, '(');
 		for (const char *v = row->value; *v; v++)
@@ -432,6 +454,11 @@ static void zsh(struct buf *b)
 	buf_text(b,
 		"#compdef mlprof\n"
 		"# zsh completion for mlprof, made from its option tables\n"
+		"_mlprof_probes() {\n"
+		"\tcompset -P '*,'\n"
+		"\tcompadd -S '' -- ");
+	probe_words(b);
+	buf_text(b, "\n\t_files\n}\n"
 		"_mlprof() {\n"
 		"\tlocal -a verbs\n"
 		"\tverbs=(\n");
@@ -466,10 +493,15 @@ static void fish_row(struct buf *b, const struct command *c, const struct option
 	buf_print(b, "complete -c mlprof -n '__fish_seen_subcommand_from %s' -l %s", c->name, row->name);
 	if (row->letter)
 		buf_print(b, " -s %c", row->letter);
-	if (row->kind == OPTION_FILE)
+	if (row->kind == OPTION_FILE || row->kind == OPTION_PROBES)
 		buf_text(b, " -r -F");
 	else if (row->value)
 		buf_text(b, " -x");
+	if (row->kind == OPTION_PROBES) {
+		buf_text(b, " -a \"(commandline -ct | string replace -r '^--[^=]*=' '' | string replace -r '[^,]*\\$' '')(string split ' ' -- '");
+		probe_words(b);
+		buf_text(b, "')\"");
+	}
 	if (row->kind == OPTION_CHOICE) {
 		buf_text(b, " -a '");
 		for (const char *v = row->value; *v; v++)

@@ -23,6 +23,8 @@ enum {
 	PIPE_BYTES = 1 << 20,
 	HELD_MAX = 64 << 20,            /* bytes of chunks that wait for their time */
 	AHEAD_MAX = 16 << 20,           /* ... or for the model */
+	BURST_CHUNKS = 64,              /* taken in one turn: they may be of a burst */
+	BURST_MS = 2000,                /* then it is none */
 	MANY_SLICES = 100000,
 	REST_US = 500,                  /* between turns while data flows */
 	QUIET_TURNS = 20,               /* turns without data before the caller may wait in poll() */
@@ -60,7 +62,7 @@ static int make_control(struct recording *r, const struct recording_setup *s)
 	*r->control = (struct control) {
 		.version = WIRE_VERSION, .state = SESSION_OPEN, .collector_pid = (u32)getpid(), .tick_kind = r->tick_kind,
 		.stacks = s->stacks, .on_full = s->on_full, .follow = s->follow, .check_stacks = s->check_stacks,
-		.device_time = s->device_time, .apis = s->apis,
+		.device_time = s->device_time, .apis = s->apis, .bare_pid = s->bare_pid,
 	};
 	snprintf(r->control->library, sizeof(r->control->library), "%s", s->library ? s->library : "");
 	snprintf(r->control->trace, sizeof(r->control->trace), "%s", s->trace ? s->trace : "");
@@ -102,8 +104,8 @@ static void put_words(char *to, size_t room, size_t *used, const char *word)
 static void say_session(struct recording *r, const struct recording_setup *s)
 {
 	struct rec_session head = {
-		.large = s->large, .tick_kind = r->tick_kind, .bare = s->bare, .page_size = (u64)sysconf(_SC_PAGESIZE),
-		.cpus = (u64)sysconf(_SC_NPROCESSORS_ONLN), .ram = (u64)sysconf(_SC_PHYS_PAGES) * (u64)sysconf(_SC_PAGESIZE),
+		.large = s->large, .tick_kind = r->tick_kind, .bare = s->bare_pid != 0, .page_size = (u64)sysconf(_SC_PAGESIZE),
+		.cpus = r->cpus, .ram = (u64)sysconf(_SC_PHYS_PAGES) * (u64)sysconf(_SC_PAGESIZE),
 	};
 	char text[TEXT_MAX];
 	size_t used = 0, i;
@@ -175,6 +177,7 @@ int recording_open(struct recording **to, const struct recording_setup *s, char 
 	int error;
 
 	r->dir_fd = r->pipe_fd = r->pipe_hold = r->epoll_fd = r->raw.fd = -1;
+	r->cpus = (u32)sysconf(_SC_NPROCESSORS_ONLN);
 	r->tick_kind = tick_kind_here();
 	r->sample_ms = s->sample_ms;
 	if ((error = place_make(r->dir, sizeof(r->dir), &r->dir_fd)))
@@ -182,7 +185,7 @@ int recording_open(struct recording **to, const struct recording_setup *s, char 
 	else if ((error = make_probes(r, s)) || (error = make_control(r, s)) || (error = make_pipe(r)))
 		error = fail(error, why, why_size, "cannot set up", r->dir);
 	else if ((error = -raw_open(&r->raw, s->raw)))
-		error = fail(error, why, why_size, "cannot write", s->raw);
+		error = fail(error, why, why_size, "cannot write", s->raw_name);
 	r->feed = feed_new(s->listener);
 	if (error) {
 		recording_free(r);
@@ -235,6 +238,15 @@ static void sample_turn(struct recording *r)
 	r->sample_due_ns = now + (every > spent * SAMPLE_SHARE ? every : spent * SAMPLE_SHARE);
 }
 
+/* What was put aside is taken turn by turn, and what comes meanwhile goes behind it. */
+static void look_after_pipe(struct recording *r)
+{
+	if (r->aside.used)
+		aside_put(r);
+	else if (merge_pending_bytes(r->feed.merge) < AHEAD_MAX)
+		intake_drain(r, TURN_CHUNKS);
+}
+
 /*
  * In slices of half a millisecond, and the pipe is looked after between them: the model is a little slower at times
  * (tables grow, journals are settled), and a full pipe would make the program wait for it.
@@ -247,8 +259,7 @@ static void advance_to(struct recording *r, u64 to)
 		at = r->start_ticks;
 	for (at += slice; at < to && to - at < MANY_SLICES * slice; at += slice) {
 		merge_advance(r->feed.merge, at);
-		if (merge_pending_bytes(r->feed.merge) < AHEAD_MAX)
-			intake_drain(r, TURN_CHUNKS);
+		look_after_pipe(r);
 	}
 	merge_advance(r->feed.merge, to);
 }
@@ -275,18 +286,20 @@ static void advance(struct recording *r, u64 drained)
 		merge_advance(r->feed.merge, TICKS_MAX);
 }
 
-static int rest(struct recording *r, u32 taken)
+static int rest(struct recording *r)
 {
 	struct timespec pause = { 0, REST_US * 1000 };
 	u64 now = tick_monotonic_ns(), due;
+	bool flows = r->taken || r->aside.used;
 
-	if (taken >= TURN_CHUNKS)
+	if (r->taken >= TURN_CHUNKS)
 		return 0;
-	r->quiet_turns = taken ? 0 : r->quiet_turns + 1;
+	r->quiet_turns = flows ? 0 : r->quiet_turns + 1;
 	if (r->quiet_turns < QUIET_TURNS) {
-		if (taken || merge_pending_bytes(r->feed.merge))
+		flows = flows || merge_pending_bytes(r->feed.merge);
+		if (flows)
 			nanosleep(&pause, NULL);
-		return taken || merge_pending_bytes(r->feed.merge) ? 0 : 1;
+		return flows ? 0 : 1;
 	}
 	due = r->sample_due_ns > now ? (r->sample_due_ns - now) / 1000000 + 1 : 1;
 	return !r->sample_ms || due > 100 ? 100 : (int)due;
@@ -300,20 +313,50 @@ static u64 guess_ticks_per_ms(const struct recording *r)
 	return r->tick_kind == TICK_MONOTONIC || !ns ? 1000000 : ticks * 1000000 / ns;
 }
 
+/*
+ * A burst: as many threads as there are CPUs are writing. Then each turn of ours is taken away from one of them, and what they write
+ * is better looked at after it. True: it is put aside, and that is all for now.
+ */
+static bool burst_waits(struct recording *r, u64 now)
+{
+	bool lately = r->taken >= BURST_CHUNKS || r->aside.used;
+
+	r->taken = 0;
+	if (!lately || watch_writers(r, now) < r->cpus) {
+		r->burst_since = 0;
+		return false;
+	}
+	if (!r->burst_since)
+		r->burst_since = now;
+	if (now - r->burst_since < BURST_MS * r->ticks_per_ms && aside_put(r))
+		return true;
+	r->burst_since = 1;             /* long ago: it is taken for none until all that was put aside is through */
+	return false;
+}
+
+/* What was put aside is read turn by turn; until that is done, nobody is known to be at their end. */
+static void take_turn(struct recording *r)
+{
+	if (r->aside.used)
+		aside_put(r);
+	r->taken = intake_drain(r, TURN_CHUNKS);
+	if (!r->aside.used)
+		watch_ends(r);
+	advance(r, aside_after(r));
+}
+
 int recording_step(struct recording *r)
 {
 	u64 now = recording_ticks(r);
-	u32 taken;
 
 	if (!r->ticks_per_ms)
 		r->control->ticks_per_ms = (u32)(r->ticks_per_ms = guess_ticks_per_ms(r));
 	r->control->heartbeat++;
-	taken = intake_drain(r, TURN_CHUNKS);
-	watch_ends(r);
 	sample_turn(r);
 	clock_turn(r);
-	advance(r, now);
-	return rest(r, taken);
+	if (!burst_waits(r, now))
+		take_turn(r);
+	return rest(r);
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
@@ -376,7 +419,7 @@ struct session *recording_end(struct recording *r)
 	r->ended = true;
 	heap_hurry();
 	__atomic_store_n(&r->control->state, SESSION_CLOSED, __ATOMIC_RELEASE);
-	while (intake_drain(r, TURN_CHUNKS) >= TURN_CHUNKS)
+	while (intake_drain_all(r) >= PIPE_CHUNKS)
 		;
 	watch_ends(r);
 	for (w = r->watch; w; w = w->next)
@@ -413,6 +456,7 @@ void recording_free(struct recording *r)
 	heard_release(r);
 	raw_close(&r->raw);
 	place_remove(r->dir, r->dir_fd);
+	aside_close(r);
 	close_if_open(r->pipe_fd);
 	close_if_open(r->pipe_hold);
 	close_if_open(r->epoll_fd);

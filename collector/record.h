@@ -23,10 +23,11 @@ struct recording_setup {
 	u32 device_time, apis;
 	u32 check_stacks;
 	u32 sample_ms;                  /* 0: no samples */
-	bool bare;                      /* the library started us */
+	u32 bare_pid;                   /* the program whose library started us; 0: `mlprof run` did */
 	const char *library;            /* for the control page */
 	const char *trace;              /* for the control page */
 	const char *raw;                /* file to keep the raw stream in, or NULL */
+	const char *raw_name;           /* what it is going to be called */
 	const char *const *options;     /* "name=value" of options not at their default, NULL at the end */
 	const void *probes;             /* the table for the library (mlprof/probes.h), or NULL */
 	size_t probes_bytes;

@@ -3,6 +3,7 @@
  *
  *   record.c    opens and closes it, and makes its turns
  *   intake.c    the pipe: bytes become chunks, chunks go to the raw file and to the merge
+ *   aside.c     more pipes, for what is written in a burst
  *   watch.c     process images: their rings, how far each thread has come, their ends
  *   heard.c     children that were announced and have said nothing yet
  */
@@ -28,7 +29,19 @@ struct watch {
 	struct watch *next;
 };
 
-enum { HEARD_MAX = 64 };
+enum { HEARD_MAX = 64, INTAKE_BATCH = 16, ASIDE_PIPES = 48, PIPE_CHUNKS = 256 + 1 /* more than it holds */ };
+
+struct aside_pipe {
+	int fd[2];                      /* 0: not open yet */
+	u64 after;                      /* ticks: what was sent by then is not in here, but came before */
+};
+
+struct aside {
+	struct aside_pipe pipe[ASIDE_PIPES];    /* a ring */
+	u32 first, used;
+	u64 empty_at;                   /* ticks: then there was nothing in the FIFO, or it has been taken since */
+};
+
 
 struct heard {
 	u32 pid;
@@ -44,6 +57,10 @@ struct told {                           /* an end that the caller knew of before
 struct recording {
 	char dir[512];
 	int dir_fd, pipe_fd, pipe_hold, epoll_fd;
+	u32 cpus;
+	u32 taken;                      /* chunks, in the last turn */
+	u64 burst_since;                /* ticks: since then as many threads as there are CPUs have been writing; 0: not now */
+	struct aside aside;
 	struct control *control;
 	u32 tick_kind;
 	u64 ticks_per_ms;
@@ -54,8 +71,14 @@ struct recording {
 	u64 own_pushed, own_kept;       /* `used` of its chunk when it was last pushed, last kept in the raw file */
 	struct raw raw;
 
+	struct {                        /* read from the pipe, and on its way to the merge; see intake.c */
+		union chunk *chunk[INTAKE_BATCH];
+		size_t bytes;
+		u32 next, count;
+	} batch;
 	char part[CHUNK_BYTES];         /* of a chunk that came in pieces */
 	u32 part_bytes;
+	bool in_pieces;                 /* one is being put together */
 
 	struct watch *watch;
 	u32 alive;
@@ -77,15 +100,24 @@ struct recording {
 u64 recording_ticks(const struct recording *r);
 
 /* intake.c */
-u32 intake_drain(struct recording *r, u32 most);        /* chunks read: at least `most`, or the pipe was empty */
+u32 intake_drain(struct recording *r, u32 most);        /* chunks read: at least `most`, or all that was put aside, or the pipe was empty */
+u32 intake_drain_all(struct recording *r);              /* what was put aside, and what is in the pipe now; the latter in chunks */
 void intake_chunk(struct recording *r, union chunk *c); /* takes the buffer */
 void intake_own(struct recording *r);                   /* what the collector wrote reaches the merge */
 void intake_own_full(void *r, const union chunk *c);
+
+/* aside.c */
+bool aside_put(struct recording *r);                    /* all that is in the pipe; false: there is no more room for it */
+int aside_fd(struct recording *r);                      /* where to read first; -1: in the pipe */
+void aside_next(struct recording *r);                   /* there was nothing more in that */
+u64 aside_after(struct recording *r);                   /* ticks: all that was sent by then has been read */
+void aside_close(struct recording *r);
 
 /* watch.c */
 void watch_image(struct recording *r, struct image *image);
 void watch_peek_all(struct recording *r, struct watch *w);
 u64 watch_bound(struct recording *r, u64 now);          /* no record to come is older */
+u32 watch_writers(struct recording *r, u64 now);        /* threads that have been writing lately */
 void watch_end(struct recording *r, struct watch *w, int how, int code);
 void watch_ends(struct recording *r);                   /* of those that died */
 void watch_release(struct recording *r);

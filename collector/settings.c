@@ -25,10 +25,9 @@ const struct option_row settings_rows[] = {
 	  "Record the processes that the program starts as well, or the program alone." },
 	{ 0, "on-full", OPTION_CHOICE, "block|drop", "block", AT(on_full), SHAPES,
 	  "When the collector cannot keep up: let the program wait, or drop records and count them." },
-	{ 0, "api", OPTION_SET, "opencl,vulkan,iree", "opencl,vulkan,iree", AT(apis), SHAPES,
-	  "Record these: a list with commas, or none. iree are the CPU kernels of IREE's compiled models; on other devices IREE "
-	  "is seen by their API." },
-	{ 0, "probes", OPTION_TEXT, "LIST", NULL, AT(probes), SHAPES,
+	{ 0, "api", OPTION_SET, "opencl,vulkan", "opencl,vulkan", AT(apis), SHAPES,
+	  "Record these device APIs: a list with commas, or none." },
+	{ 0, "probes", OPTION_PROBES, "LIST", NULL, AT(probes), SHAPES,
 	  "Which entry points of libraries to record, as a list with commas: +PRESET and -PRESET add presets to those that are "
 	  "on by default and take them away, all and none stand for all presets, other words name probe files of your own. "
 	  "mlprof probes lists the presets, mlprof-probes(5) describes the files." },

@@ -53,11 +53,11 @@ static bool reads_single_keys(void)
 	return !tcgetattr(2, &t) && !(t.c_lflag & ICANON);
 }
 
-static int terminal_rows(void)
+static struct winsize terminal_size(void)
 {
 	struct winsize w;
 
-	return ioctl(2, TIOCGWINSZ, &w) || w.ws_row < ROWS_MIN ? 0 : w.ws_row;
+	return ioctl(2, TIOCGWINSZ, &w) ? (struct winsize){ 0 } : w;
 }
 
 /* The region leaves the last row out; setting it moves the cursor, which must come back where it was. One step
@@ -84,12 +84,15 @@ static void write_line(struct status *s, struct buf *b, const char *line)
 		buf_print(b, "\r%s\033[K", line);
 }
 
-static void compose(struct status *s, const struct recording_now *now, u64 at, struct buf *line)
+/* What is wider than the terminal would go on in the next row, which is not ours. */
+static void compose(struct status *s, const struct recording_now *now, u64 at, unsigned columns, struct buf *line)
 {
 	double seconds = s->last_ns ? (at - s->last_ns) / 1e9 : now->elapsed_ns / 1e9;
 
 	buf_print(line, "mlprof: %.1f s  live %s  peak %s  %s events/s", now->elapsed_ns / 1e9, units_bytes(now->live),
 		  units_bytes(now->peak), units_count(seconds > 0 ? (now->events - s->last_events) / seconds : 0));
+	if (columns && line->used > columns)
+		line->at[columns] = 0;
 	s->last_ns = at;
 	s->last_events = now->events;
 }
@@ -98,7 +101,8 @@ void status_draw(struct status *s, const struct recording_now *now)
 {
 	struct buf b = { 0 }, line = { 0 };
 	u64 at = now_ns();
-	int rows = terminal_rows();
+	struct winsize size = terminal_size();
+	int rows = size.ws_row < ROWS_MIN ? 0 : size.ws_row;
 
 	if (!s->wanted || at < s->next_ns)
 		return;
@@ -108,7 +112,7 @@ void status_draw(struct status *s, const struct recording_now *now)
 	if (s->shown && (rows != s->rows || reads_single_keys()))
 		erase(s, &b);
 	if (!reads_single_keys()) {
-		compose(s, now, at, &line);
+		compose(s, now, at, size.ws_col, &line);
 		if (!s->shown && rows)
 			reserve_row(&b, rows);
 		s->rows = rows;

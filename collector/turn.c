@@ -4,6 +4,7 @@
 #include "util/say.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -19,8 +20,8 @@ static void free_list(char **list)
 	free(list);
 }
 
-/* The table of what --probes names, and its source; both empty if it names no rows. False: something is wrong, and was said. */
-static bool choose_probes(const struct settings *set, struct buf *table, struct buf *source)
+/* What --probes names: a table, its source, and what is no row; empty where it names none. False: something is wrong, and was said. */
+static bool choose_probes(const struct settings *set, struct buf *table, struct buf *source, u32 *apis)
 {
 	struct probe_set *probes = probes_new();
 	struct probe_error error = { "no memory for the probes" };
@@ -28,6 +29,7 @@ static bool choose_probes(const struct settings *set, struct buf *table, struct 
 
 	if (good && probes_count(probes))
 		probes_source(probes, source);
+	*apis = probes_has_preset(probes, "iree") ? API_IREE : 0;
 	if (!good)
 		say("%s", error.text);
 	probes_free(probes);
@@ -35,11 +37,12 @@ static bool choose_probes(const struct settings *set, struct buf *table, struct 
 }
 
 struct recording *turn_open(const struct settings *set, char *const *command, const char *library,
-			    const struct output *output, bool bare)
+			    const struct output *output, u32 bare_pid)
 {
 	struct buf table = { 0 }, source = { 0 };
+	u32 probed_apis = 0;
 
-	if (!choose_probes(set, &table, &source))
+	if (!choose_probes(set, &table, &source, &probed_apis))
 		return NULL;
 	char **options = option_changed(settings_rows, set), why[512] = "";
 	struct recording_setup setup = {
@@ -49,13 +52,14 @@ struct recording *turn_open(const struct settings *set, char *const *command, co
 		.on_full = set->on_full,
 		.follow = set->follow,
 		.device_time = set->device_time,
-		.apis = set->apis,
+		.apis = set->apis | probed_apis,
 		.check_stacks = set->check_stacks,
 		.sample_ms = set->sample_ms,
-		.bare = bare,
+		.bare_pid = bare_pid,
 		.library = library,
 		.trace = output->trace.name,
 		.raw = output->raw.now,
+		.raw_name = output->raw.name,
 		.options = (const char *const *)options,
 		.probes = table.at,
 		.probes_bytes = table.used,
@@ -98,16 +102,23 @@ static void fill_standard_descriptors(void)
 		close(fd);
 }
 
+static void raise_limit(int which)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(which, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(which, &limit);
+	}
+}
+
 void turn_own_limits(void)
 {
-	struct rlimit files;
-
 	fill_standard_descriptors();
 	setpriority(PRIO_PROCESS, 0, PRIORITY);         /* refused to most users: then we do without */
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	raise_limit(RLIMIT_NOFILE);
+	raise_limit(RLIMIT_FSIZE);
+	signal(SIGXFSZ, SIG_IGN);                       /* a file that may not grow is like a full disk */
 }
 
 u64 turn_now_ms(void)

@@ -23,10 +23,16 @@ enum {
 	LAG_MS = 15,                    /* a thread that was silent for so long and holds the others back is looked at */
 	STORE_US = 200,                 /* a stamp may be taken that long before `busy` is seen */
 	LOOK_AHEAD = 3,                 /* slots that may lie unused between used ones, while all goes well */
-	PIPE_CHUNKS = 256 + 1,
+	WRITES_MS = 10,                 /* a thread that began a chunk so lately is writing */
 };
 
 /* ---- rings -------------------------------------------------------------------------------- */
+
+/* There is nothing new in it: a thread that sleeps would fill the raw file with the chunk it was writing. */
+static bool is_taken(const struct stream *s, const union chunk *c)
+{
+	return s && s->any && c->head.seq == s->seen && USED_UP(c->head.used) <= s->taken.up;
+}
 
 /* Takes what a slot has not sent. True: nothing is missing and its thread is not in the middle of a record. */
 static bool peek(struct recording *r, struct watch *w, u32 slot)
@@ -37,8 +43,8 @@ static bool peek(struct recording *r, struct watch *w, u32 slot)
 
 	if (!ring_slot(&w->ring, slot, &before) || !before.tid)
 		return true;            /* nothing is there, or nothing can be known: what comes late will be counted */
-	if (before.sent && (!s || !s->any || before.sent > s->seen)) {
-		intake_drain(r, PIPE_CHUNKS);
+	if (before.sent && (!s || !s->any || before.sent > s->seen + !s->peeked)) {
+		intake_drain_all(r);
 		s = merge_find(r->feed.merge, w->pid, w->born, slot);
 	}
 	seq = s && s->any && s->seen > before.sent ? s->seen : before.sent;
@@ -51,7 +57,14 @@ static bool peek(struct recording *r, struct watch *w, u32 slot)
 			merge_unread(r->feed.merge, c);
 			return false;
 		}
+		if (is_taken(s, c)) {
+			merge_unread(r->feed.merge, c);
+			continue;
+		}
 		intake_chunk(r, c);
+		s = merge_find(r->feed.merge, w->pid, w->born, slot);
+		if (s)
+			s->peeked = true;
 	}
 	return ring_slot(&w->ring, slot, &after) && !before.busy && after.seq == before.seq && after.sent == before.sent;
 }
@@ -92,6 +105,25 @@ static void look_at(struct recording *r, struct watch *w, struct stream *s, u64 
 	}
 	if (s->bound < at_rest)
 		s->bound = at_rest;
+}
+
+u32 watch_writers(struct recording *r, u64 now)
+{
+	struct slot_head h;
+	struct stream *s;
+	struct watch *w;
+	u32 n = 0;
+
+	for (s = merge_streams(r->feed.merge); s && n < r->cpus; s = s->hh.next) {
+		w = watch_of(s);
+		if (!w || !ring_slot(&w->ring, s->key.slot, &h))
+			continue;
+		if (h.seq != s->begun)
+			s->begun_at = now;
+		s->begun = h.seq;
+		n += now - s->begun_at < WRITES_MS * r->ticks_per_ms;
+	}
+	return n;
 }
 
 /* No record to come is older; `now` is a moment before the pipe was last drained. */
@@ -201,18 +233,21 @@ static void first_sample(struct recording *r, const struct watch *w)
 		own_event(&r->own, recording_ticks(r), EVENT_sample, &now, sizeof(now), NULL, 0);
 }
 
-/* An image with a known pid is that process after an exec, or a new process with an old number. */
+/*
+ * An image with a known pid is that process after an exec, or a new process with an old number. The old one's end may drain
+ * the pipe, where more of the new one is: so that is watched by then.
+ */
 void watch_image(struct recording *r, struct image *image)
 {
 	struct watch *old = watch_of_pid(r, image->pid), *w = new_zeroed(1, sizeof(*w));
+	struct segment_head first;
 
-	if (old)
-		watch_end(r, old, is_dead(old) ? DIED_UNKNOWN : DIED_EXEC, 0);
 	w->image = image;
 	w->pid = image->pid;
 	w->born = image->born;
 	w->uid = geteuid();
 	ring_init(&w->ring, r->dir, w->pid, w->born);
+	ring_segment(&w->ring, 0, &first);      /* open from now on, even if somebody removes it */
 	w->next = r->watch;
 	r->watch = w;
 	r->alive++;
@@ -221,6 +256,8 @@ void watch_image(struct recording *r, struct image *image)
 		r->main_pid = w->pid;
 	heard_forget(r, w->pid);
 	watch_pid(r, w);
+	if (old)
+		watch_end(r, old, is_dead(old) ? DIED_UNKNOWN : DIED_EXEC, 0);
 	recall_told(r, w);
 	first_sample(r, w);
 }
@@ -272,6 +309,8 @@ static void take_segment_counts(struct recording *r, struct watch *w)
 	if (!ring_segment(&w->ring, 0, &h))
 		return;
 	say_loss(r, w, "records", h.lost);
+	say_loss(r, w, "bind_ns", h.bind_ns);
+	say_loss(r, w, "probe_sites", h.probe_sites);
 	h.quiet[sizeof(h.quiet) - 1] = 0;
 	if (!h.quiet[0])
 		return;
@@ -286,16 +325,16 @@ static void add_jit_name(void *to, const struct rec_jit_name *n, const char *tex
 	own_event(&r->own, recording_ticks(r), EVENT_jit_name, n, sizeof(*n), text, len);
 }
 
-/* How a child of ours ended can be seen without taking it from whoever waits for it. */
+/* Without taking it from whoever waits for it. */
 static void look_how(struct watch *w)
 {
-	siginfo_t info = { 0 };
+	int status;
 
-	if (w->told || w->pidfd < 0 || waitid(P_PIDFD, (id_t)w->pidfd, &info, WEXITED | WNOWAIT | WNOHANG) || !info.si_pid)
+	if (w->told || w->pidfd < 0 || !proc_end(w->pid, w->pidfd, &status))
 		return;
 	w->told = true;
-	w->how = info.si_code == CLD_EXITED ? DIED_EXITED : DIED_SIGNAL;
-	w->code = info.si_status;
+	w->how = WIFEXITED(status) ? DIED_EXITED : DIED_SIGNAL;
+	w->code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
 }
 
 /* All that the image sent through the pipe has been read: now its rings, then it is over. */
@@ -362,7 +401,7 @@ void watch_ends(struct recording *r)
 		if (!w->dead || w->over)
 			continue;
 		if (!drained)
-			while (intake_drain(r, PIPE_CHUNKS) >= PIPE_CHUNKS)
+			while (intake_drain_all(r) >= PIPE_CHUNKS)
 				;
 		drained = true;
 		watch_end(r, w, DIED_UNKNOWN, 0);

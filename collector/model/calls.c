@@ -1,5 +1,8 @@
 /*
  * calls.c - calls into APIs: told one by one, summed up by name over all processes.
+ *
+ * A wait may be inside of another one, where a library uses a device's own API: then each counts the time that it does not
+ * share with those in it, so that the sum of all is how long the thread was blocked.
  */
 #include "inside.h"
 
@@ -22,10 +25,42 @@ static struct call_index *sum_of(struct model *m, const struct call *c)
 	return i;
 }
 
-void call_sum_up(struct model *m, const struct call *c)
+/* Takes out what lies in a wait that began then, and says how long that was. */
+static u64 take_inner(struct stream *s, u64 begin)
+{
+	u64 ns = 0;
+
+	while (s->waits && s->waited[s->waits - 1].begin >= begin)
+		ns += s->waited[--s->waits].ns;
+	return ns;
+}
+
+/* The two oldest become one when there is no more room. */
+static void keep_wait(struct stream *s, u64 begin, u64 ns)
+{
+	if (s->waits == WAITS_KEPT) {
+		s->waited[0].ns += s->waited[1].ns;
+		memmove(&s->waited[1], &s->waited[2], (WAITS_KEPT - 2) * sizeof(*s->waited));
+		s->waits--;
+	}
+	s->waited[s->waits++] = (struct wait_done) { begin, ns };
+}
+
+static u64 own_wait_ns(struct stream *s, const struct call *c, u64 ns)
+{
+	u64 inner = take_inner(s, c->begin);
+
+	keep_wait(s, c->begin, ns);
+	return ns > inner ? ns - inner : 0;
+}
+
+void call_sum_up(struct model *m, struct stream *s, const struct call *c)
 {
 	struct call_index *i = sum_of(m, c);
 	u64 ns = session_ns(&m->s, c->end) - session_ns(&m->s, c->begin);
+
+	if (c->kind == CALL_WAIT)
+		ns = own_wait_ns(s, c, ns);
 
 	if (!i) {
 		m->s.losses.texts++;
@@ -67,7 +102,7 @@ void call_event(struct model *m, struct proc *p, struct stream *s, const struct 
 	if (c.works > UINT64_MAX - c.work)
 		c.works = UINT64_MAX - c.work;
 	c.node = node_of(m, p, s, (u32)r->node & NODE_MASK);
-	call_sum_up(m, &c);
+	call_sum_up(m, s, &c);
 	call_tell(m, p, s, &c);
 	if (c.works)
 		works_called(m, p, &c);

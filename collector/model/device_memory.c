@@ -255,7 +255,7 @@ void memory_begin(struct model *m, struct proc *p, const struct device_memory *w
 	if (label.length)
 		set_label(o, label);
 	HASH_ADD(hh, p->devices.memories, m.id, sizeof(o->m.id), o);
-	m->s.losses.unknown_ids += what->parent && !in;
+	m->s.losses.unknown_ids += what->parent && !in && !elder(p);
 	if (in)
 		put_inside(o, in);
 	if (o->m.bytes)
@@ -283,18 +283,21 @@ void device_free_event(struct model *m, struct proc *p, struct stream *s, const 
 	struct open_memory *o = memory_find(p, EVENT_BODY(e, device_free)->id);
 
 	(void)s;
-	m->s.losses.unknown_ids += !o;
 	if (o)
 		memory_end(m, p, o, e->ticks);
+	else if (elder(p))              /* its parent's, where it lives on */
+		p->p.inherited_frees++;
+	else
+		m->s.losses.unknown_ids++;
 }
 
-void memory_label(struct model *m, struct proc *p, u64 id, const struct event *e)
+void memory_label(struct model *m, struct proc *p, u64 id, struct arg_text label)
 {
 	struct open_memory *o = memory_find(p, id);
 
 	m->s.losses.unknown_ids += !o;
 	if (o)
-		set_label(o, (struct arg_text) { e->text, e->text_len });
+		set_label(o, label);
 }
 
 /* What is left when its process ends stays in the books: it was never freed. */

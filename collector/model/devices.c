@@ -384,7 +384,7 @@ void label_event(struct model *m, struct proc *p, struct stream *s, const struct
 
 	(void)s;
 	if (r->what == LABEL_MEMORY) {
-		memory_label(m, p, r->id, e);
+		memory_label(m, p, r->id, (struct arg_text) { e->text, e->text_len });
 	} else if (r->what == LABEL_QUEUE) {
 		q = find_que(p, r->id);
 		m->s.losses.unknown_ids += !q;

@@ -35,6 +35,7 @@ struct work_sum {
 	u64 failed, unfinished, timed, bytes;
 	u64 unsized;                    /* whose bytes nobody knows: not in `bytes` */
 	u64 observed;                   /* of the timed: by the host, from when it was handed over to when that was waited for */
+	u64 shared;                     /* of the timed: together with others; see struct work */
 	u64 total_ns, min_ns, max_ns;
 	u64 tiles, tile_sum_ns;         /* see struct work */
 	double flops;                   /* floating-point operations, as far as they are known ... */
@@ -135,11 +136,18 @@ struct work {
 	u32 workers;                    /* those threads */
 	double flops;
 	u64 queued, submitted, start, end;      /* the device's stamps, 0: it has none */
+	u32 sharers;                    /* works that these stamps are of, as a whole; 0: of this one alone */
 	u64 handed_ns, seen_ns;         /* when it was handed over, when its end was noticed */
 	u64 call_begin_ns, call_end_ns; /* 0: its call is not known */
 	u64 start_ns, end_ns;
 	struct arg_text args;
 };
+
+/* Its stamps are the device's, not only what the host saw. */
+static inline bool work_has_stamps(const struct work *w)
+{
+	return w->done == DONE_TIMED || w->sharers;
+}
 
 /* A value that a probe read. */
 struct counter_point {

@@ -64,15 +64,34 @@ static void tell_thread(struct model *m, struct proc *p, struct thread *t)
 static void thread_named(struct model *m, struct proc *p, u32 tid, const struct event *e)
 {
 	struct thread *t = live_thread(p, tid);
+	const char *known;
 
 	if (!t) {
 		tell_thread(m, p, new_thread(p, tid, e));
 		return;
 	}
-	if (strlen(t->name) == e->text_len && !memcmp(t->name, e->text, e->text_len))
+	known = t->own_name ? t->own_name : t->name;
+	if (strlen(known) == e->text_len && !memcmp(known, e->text, e->text_len))
 		return;
+	free(t->own_name);
 	free(t->name);
+	t->own_name = NULL;
 	t->name = event_text(e);
+	tell_thread(m, p, t);
+}
+
+/* The name holds until the program gives the thread another one. */
+void thread_call(struct model *m, struct proc *p, u32 tid, const char *name)
+{
+	struct thread *t = live_thread(p, tid);
+
+	if (!t || !strcmp(t->name, name))
+		return;
+	if (t->own_name)
+		free(t->name);
+	else
+		t->own_name = t->name;
+	t->name = text_copy(name, strlen(name));
 	tell_thread(m, p, t);
 }
 
@@ -120,23 +139,28 @@ static void exiting(struct model *m, struct proc *p, struct stream *s, const str
 	p->exit_status = (int)(EVENT_BODY(e, exit)->status & 0xff);
 }
 
-static void add_text(struct text_list *l, u32 *room, u32 most, const struct event *e)
+static void add_text(struct text_list *l, u32 *room, u32 most, const char *text, u32 length)
 {
 	u32 i;
 
 	for (i = 0; i < l->count; i++)
-		if (strlen(l->at[i]) == e->text_len && !memcmp(l->at[i], e->text, e->text_len))
+		if (strlen(l->at[i]) == length && !memcmp(l->at[i], text, length))
 			return;
 	if (l->count >= most)
 		return;
 	l->at = array_room(l->at, room, l->count + 1, sizeof(*l->at));
-	l->at[l->count++] = event_text(e);
+	l->at[l->count++] = text_copy(text, length);
+}
+
+void notice_add(struct model *m, const char *text)
+{
+	add_text(&m->s.notices, &m->notice_room, NOTICES_MAX, text, (u32)strlen(text));
 }
 
 static void notice(struct model *m, struct proc *p, struct stream *s, const struct event *e)
 {
 	(void)p, (void)s;
-	add_text(&m->s.notices, &m->notice_room, NOTICES_MAX, e);
+	add_text(&m->s.notices, &m->notice_room, NOTICES_MAX, e->text, e->text_len);
 }
 
 /* ---- of the collector ------------------------------------------------------------------ */
@@ -203,6 +227,8 @@ static const struct {
 	{ "hard_stacks", offsetof(struct session, hard_stacks) },
 	{ "stack_misses", offsetof(struct session, stack_misses) },
 	{ "waited_ticks", offsetof(struct session, waited_ticks) },
+	{ "bind_ns", offsetof(struct session, bind_ns) },
+	{ "probe_sites", offsetof(struct session, probe_sites) },
 	{ "probe_enters", offsetof(struct session, probe_enters) },
 	{ "probe_exits", offsetof(struct session, probe_exits) },
 	{ "probe_short", offsetof(struct session, short_probes) },
@@ -318,7 +344,7 @@ void session_early(void *session, const struct event *e)
 		probe_rows_early(m, e);
 		break;
 	case EVENT_option:
-		add_text(&m->s.options, &m->option_room, OPTIONS_MAX, e);
+		add_text(&m->s.options, &m->option_room, OPTIONS_MAX, e->text, e->text_len);
 		break;
 	}
 }

@@ -33,6 +33,10 @@ struct row_key {
 	u32 node, pool;
 };
 
+struct node_index {
+	u32 hash, node;                 /* node 0: nothing is here */
+};
+
 struct row_index {                      /* rows that are not malloc's */
 	struct row_key key;
 	u32 row;
@@ -49,13 +53,14 @@ struct thread_index {
 	UT_hash_handle hh;
 };
 
-/* A free that came before its block: see resolve.c. */
-struct early_free {
+/* A free that came before its block, or a block that came before the free of the one that lay there: see resolve.c. */
+struct early {
 	u64 addr, ticks;
 	const struct stream *stream;
+	bool birth;
 };
 
-enum { EARLY_FREES = 64 };
+enum { EARLIES = 64 };
 
 struct image_key {
 	u64 born;
@@ -72,7 +77,7 @@ struct proc {
 
 	struct live live;
 	struct huge_block *huge;
-	struct early_free early[EARLY_FREES];
+	struct early early[EARLIES];
 	u32 earlies;
 	struct ranges ranges;
 	u64 mappings;
@@ -96,7 +101,8 @@ struct proc {
 	struct probes probes;
 
 	u32 node_room, thread_room, module_room, jit_room, pool_room;
-	u32 *node_index, node_index_size;       /* node numbers by what they are */
+	struct node_index *node_index;          /* node numbers by what they are */
+	u32 node_index_size;
 	struct thread_index *thread_index;
 	u32 *tree_pool;                 /* by pool: index into session.pools */
 	u32 tree_pool_room;
@@ -255,6 +261,9 @@ void holders_sort(struct holder_list *l);
 void rows_totals(struct proc *p);
 void rows_release(struct proc *p);
 
+/* events.c */
+void notice_add(struct model *m, const char *text);     /* unless it is there already */
+
 /* nodes.c */
 u32 node_of(struct model *m, struct proc *p, struct stream *s, u32 number);
 u32 label_of(struct model *m, struct proc *p, struct stream *s, u32 number);
@@ -317,7 +326,7 @@ void devices_release(struct proc *p);
 /* calls.c */
 void call_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
 u64 call_begin(const struct proc *p, u64 begin, u64 end);
-void call_sum_up(struct model *m, const struct call *c);
+void call_sum_up(struct model *m, struct stream *s, const struct call *c);
 void call_tell(struct model *m, struct proc *p, const struct stream *s, const struct call *c);
 void calls_finish(struct model *m);
 void calls_release(struct model *m);
@@ -343,7 +352,7 @@ void device_free_event(struct model *m, struct proc *p, struct stream *s, const 
 struct open_memory *memory_find(const struct proc *p, u64 id);
 void memory_begin(struct model *m, struct proc *p, const struct device_memory *what, struct arg_text text, struct arg_text label);
 void memory_end(struct model *m, struct proc *p, struct open_memory *o, u64 ticks);
-void memory_label(struct model *m, struct proc *p, u64 id, const struct event *e);
+void memory_label(struct model *m, struct proc *p, u64 id, struct arg_text label);
 void memories_close(struct model *m, struct proc *p);
 void memories_release(struct proc *p);
 
@@ -358,6 +367,7 @@ void probe_sums_finish(struct model *m);                        /* probe_sums.c 
 
 /* events.c */
 struct thread *live_thread(struct proc *p, u32 tid);
+void thread_call(struct model *m, struct proc *p, u32 tid, const char *name);   /* a name for it that the program did not give */
 void event_take(struct model *m, struct image *image, struct stream *s, const struct event *e);
 
 #endif

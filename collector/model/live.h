@@ -149,6 +149,16 @@ static inline bool live_lacks(struct live *l, u64 addr)
 	return group[LIVE_PASSED] == NOBODY_PASSED && !live_match(group, live_tag(hash));
 }
 
+/* For those who know even earlier: what live_fetch_block() looks at. */
+static inline __attribute__((always_inline)) void live_fetch_group(struct live *l, u64 addr)
+{
+	u64 hash = live_hash(addr);
+	struct live_table *t = live_table(l, hash);
+
+	if (likely(t->tag))
+		__builtin_prefetch(t->tag + live_group(t, hash), 1);
+}
+
 /* For those who know early which address will be asked for. Inlined at any price: gcc 12 drops a function that
  * only fetches, as one that does nothing. */
 static inline __attribute__((always_inline)) void live_fetch_block(struct live *l, u64 addr, bool leaves)

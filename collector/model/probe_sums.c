@@ -37,11 +37,6 @@ static struct probe_sum_index *index_of(struct probed *c)
 	return i || !named ? i : find_or_new(c, c->site->function);
 }
 
-const char *probe_rate_unit(const char *key)
-{
-	return !strncmp(key, "rate_", 5) ? key + 5 : !strcmp(key, "tokens") ? key : NULL;
-}
-
 static void add_rate(struct probe_sum *s, const char *unit, double amount)
 {
 	u32 i = 0;
@@ -71,6 +66,7 @@ static void add_rates(struct probed *c, struct probe_sum *s)
 void probed_sum_up(struct probed *c)
 {
 	struct probe_sum_index *i = index_of(c);
+	u64 own = nest_call(c);
 	u64 ns = session_ns(&c->m->s, c->call.end) - session_ns(&c->m->s, c->call.begin);
 	struct probe_sum *s;
 
@@ -84,6 +80,7 @@ void probed_sum_up(struct probed *c)
 	if (ns > s->max_ns)
 		s->max_ns = ns;
 	s->total_ns += ns;
+	s->self_ns += session_ns(&c->m->s, c->call.begin + own) - session_ns(&c->m->s, c->call.begin);
 	s->failed += c->call.failed;
 	s->unwound += c->call.unwound;
 	if (!c->good)
@@ -93,8 +90,10 @@ void probed_sum_up(struct probed *c)
 		s->flops += c->flops;
 		s->flops_ns += ns;
 	}
-	if (c->site->has_rates)
+	if (c->site->has_rates) {
 		add_rates(c, s);
+		probed_tokens(c, s);
+	}
 }
 
 static int compare(const char *a, const char *b)
@@ -106,6 +105,8 @@ static int longest_first(const void *a, const void *b)
 {
 	const struct probe_sum *x = a, *y = b;
 
+	if (x->self_ns != y->self_ns)
+		return x->self_ns > y->self_ns ? -1 : 1;
 	if (x->total_ns != y->total_ns)
 		return x->total_ns > y->total_ns ? -1 : 1;
 	if (x->calls != y->calls)

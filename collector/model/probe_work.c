@@ -6,8 +6,10 @@
  *
  * Where a library has no submit, work runs from its dispatch on; where it has no wait, to the end of the call that handed it
  * over. A call covers the work whose queue and `of` (what is submitted as a whole: a command buffer) are those that the call
- * names, or all of the library where it names none. A row that dispatches, copies or submits says `wait=1` if it blocks as well.
- * Where a row of role `time` tells the device's own times, work that is over waits a little for them.
+ * names, or all of the library where it names none; who waits for a part of a queue waits for what was submitted there before it,
+ * too. A row that dispatches, copies or submits says `wait=1` if it blocks as well.
+ * Where a row of role `time` tells the device's own times, work that is over waits a little for them. Times of a command buffer
+ * are those of all work in it: none of it is known better than that it ran in between.
  */
 #include "inside.h"
 #include <math.h>
@@ -55,22 +57,31 @@ static struct library *library_of(struct probed *c)
 	return c->site->library = l ? l : new_library(c, d);
 }
 
-/* A library with too many queues has the one that was not used for longest drawn on anew. */
+/* Where programs may leave out the queue, there is one that stands for none. */
+static const char *queue_name(const struct probed *c, struct handle handle)
+{
+	const char *name = handle.known ? handle_name(c->p, handle.value) : NULL;
+
+	return name ? name : handle.known && !handle.value ? "default" : "";
+}
+
+/* A library with too many queues has the one that was not used for longest drawn on anew. A handle with another name is another queue. */
 static struct que *queue_of(struct probed *c, struct library *l, struct handle handle)
 {
 	struct library_queue *q = l->queue, *oldest = q;
-	const char *name = handle.known ? handle_name(c->p, handle.value) : NULL;
+	const char *name = queue_name(c, handle);
 
-	for (; q < l->queue + l->queues && q->handle != handle.value; q++)
+	for (; q < l->queue + l->queues && (q->handle != handle.value || strcmp(q->name, name)); q++)
 		if (q->used < oldest->used)
 			oldest = q;
 	if (q == l->queue + LIBRARY_QUEUES)
 		q = oldest;
 	if (q == l->queue + l->queues) {
-		q->q = que_of_library(c->m, c->p, l->dev, name ? name : "");
+		q->q = que_of_library(c->m, c->p, l->dev, name);
 		l->queues++;
 	}
 	q->handle = handle.value;
+	q->name = name;
 	q->used = ++l->uses;
 	return q->q;
 }
@@ -84,10 +95,11 @@ static void observed(struct probed *c, struct work *w)
 	w->seen_ns = session_ns(&c->m->s, c->call.end);
 }
 
-static void timed(struct work *w, double start, double end)
+static void timed(struct work *w, double start, double end, u32 sharers)
 {
 	w->call_begin_ns = w->handed_ns;
-	w->done = DONE_TIMED;
+	w->done = sharers > 1 ? DONE_OBSERVED : DONE_TIMED;
+	w->sharers = sharers > 1 ? sharers : 0;
 	w->start = (u64)(start * 1e9);
 	w->end = (u64)(end * 1e9);
 }
@@ -118,16 +130,41 @@ static bool agree(struct handle a, struct handle b)
 /* Which of the library's work a call speaks of. */
 struct covered {
 	struct handle queue, of;
+	u64 last;                       /* number of the last work that can be meant */
+	u64 turn;                       /* and what was submitted to the queue up to then */
 };
+
+/* What was handed over after a queue was set on the handle `until` is not meant; nor is anything if none was. */
+static u64 last_covered(const struct probed *c)
+{
+	struct handle until = probed_handle(c, "until");
+
+	if (!probe_has(c->rule, "until"))
+		return UINT64_MAX;
+	return until.known ? handle_set_after(c->p, until.value, "queue") : 0;
+}
 
 static struct covered covered_by(const struct probed *c)
 {
-	return (struct covered) { probed_handle(c, "queue"), probed_handle(c, "of") };
+	return (struct covered) { probed_handle(c, "queue"), probed_handle(c, "of"), last_covered(c), 0 };
 }
 
 static bool covers(const struct covered *by, const struct flight *f)
 {
-	return agree(by->queue, f->queue) && agree(by->of, f->of);
+	bool before = by->queue.known && f->queue.known && f->turn && f->turn <= by->turn;
+
+	return agree(by->queue, f->queue) && (before || agree(by->of, f->of)) && f->w->w.id <= by->last;
+}
+
+static u64 turn_of(const struct library *l, struct handle of)
+{
+	u64 turn = 0;
+	u32 i;
+
+	for (i = 0; i < LIBRARY_SUBMITS && of.known; i++)
+		if (l->submit[i].of == of.value && l->submit[i].turn > turn)
+			turn = l->submit[i].turn;
+	return turn;
 }
 
 /* Lands what `is_over` says; the others stay in order. */
@@ -164,6 +201,7 @@ static void wait_for(struct probed *c, struct library *l)
 {
 	struct covered by = covered_by(c);
 
+	by.turn = turn_of(l, by.of);
 	land(c, l, is_waited_for, &by);
 }
 
@@ -244,11 +282,11 @@ static void hand_over(struct probed *c, u32 kind)
 }
 
 /* Sums only: a slice on the thread shows it already. */
-static void count(struct probed *c, struct dev *d, u32 kind, u32 done)
+static void count_copy(struct probed *c, struct dev *d, u32 kind)
 {
 	u64 start = session_ns(&c->m->s, c->call.begin), end = session_ns(&c->m->s, c->call.end);
 	struct work w = {
-		.kind = kind, .name = c->call.name, .done = done, .bytes = c->bytes, .flops = c->flops,
+		.kind = kind, .name = c->call.name, .done = DONE_OBSERVED, .bytes = c->bytes, .flops = c->flops,
 		.start = start, .end = end, .start_ns = start, .end_ns = end,
 	};
 
@@ -268,7 +306,7 @@ void probed_span(struct probed *c)
 		snprintf(name, sizeof(name), "CPU: %s", c->rule->domain);
 		c->site->kernels = dev_of_library(c->m, c->p, name);
 	}
-	count(c, c->site->kernels, WORK_KERNEL, DONE_TIMED);
+	nest_kernel(c, c->site->kernels);
 }
 
 void probed_dispatch(struct probed *c)
@@ -280,7 +318,7 @@ void probed_copy(struct probed *c)
 {
 	static const u32 kind_of[] = {
 		[DIRECTION_H2H] = WORK_COPY, [DIRECTION_H2D] = WORK_WRITE, [DIRECTION_D2H] = WORK_READ, [DIRECTION_D2D] = WORK_COPY,
-		[DIRECTION_UNKNOWN] = WORK_COPY,
+		[DIRECTION_FILL] = WORK_FILL, [DIRECTION_UNKNOWN] = WORK_COPY,
 	};
 	u32 kind = kind_of[probe_direction(c->rule, &c->scope)];
 
@@ -288,7 +326,7 @@ void probed_copy(struct probed *c)
 		hand_over(c, kind);
 		return;
 	}
-	count(c, library_of(c)->dev, kind, DONE_OBSERVED);
+	count_copy(c, library_of(c)->dev, kind);
 	if (probed_is(c, "wait"))
 		wait_for(c, library_of(c));
 }
@@ -302,14 +340,22 @@ void probed_submit(struct probed *c)
 	u32 i;
 
 	l->submitted = true;
+	l->turns++;
+	if (by.of.known) {
+		l->submit[l->turns % LIBRARY_SUBMITS].of = by.of.value;
+		l->submit[l->turns % LIBRARY_SUBMITS].turn = l->turns;
+	}
 	for (i = 0; i < l->flights; i++) {
 		struct flight *f = &l->flight[i];
 
 		if (f->state != FLIGHT_ENCODED || !covers(&by, f))
 			continue;
 		f->state = FLIGHT_RUNNING;
-		f->w->w.start = c->call.begin;
-		f->w->w.handed_ns = session_ns(&c->m->s, c->call.begin);
+		f->turn = l->turns;
+		if (f->w->w.start < c->call.begin) {
+			f->w->w.start = c->call.begin;
+			f->w->w.handed_ns = session_ns(&c->m->s, c->call.begin);
+		}
 		if (!c->call.works++)
 			c->call.work = f->w->w.id;
 		last = f->w->w.id;
@@ -322,7 +368,8 @@ void probed_submit(struct probed *c)
 
 void probed_wait(struct probed *c)
 {
-	wait_for(c, library_of(c));
+	if (!probe_has(c->rule, "over") || probed_is(c, "over"))
+		wait_for(c, library_of(c));
 }
 
 /* ---- times of the device ------------------------------------------------------------------ */
@@ -330,15 +377,22 @@ void probed_wait(struct probed *c)
 struct times {
 	struct handle of;
 	double start, end;
+	u32 sharers;
 };
+
+static bool is_meant(const struct times *t, const struct flight *f)
+{
+	bool named = (f->of.known && f->of.value == t->of.value) || (f->queue.known && f->queue.value == t->of.value);
+
+	return named && f->state != FLIGHT_ENCODED;
+}
 
 static bool is_timed(struct probed *c, struct library *l, struct flight *f, const void *with)
 {
 	const struct times *t = with;
-	bool named = (f->of.known && f->of.value == t->of.value) || (f->queue.known && f->queue.value == t->of.value);
 
 	(void)l;
-	if (!named || f->state == FLIGHT_ENCODED)
+	if (!is_meant(t, f))
 		return false;
 	if (t->start > 0)
 		f->start = t->start;
@@ -348,7 +402,7 @@ static bool is_timed(struct probed *c, struct library *l, struct flight *f, cons
 		return false;
 	if (f->state == FLIGHT_RUNNING)
 		observed(c, &f->w->w);
-	timed(&f->w->w, f->start, f->end);
+	timed(&f->w->w, f->start, f->end, t->sharers);
 	return true;
 }
 
@@ -361,10 +415,15 @@ static double seconds(const struct probed *c, const char *key)
 
 void probed_time(struct probed *c)
 {
-	struct times t = { probed_handle(c, "of"), seconds(c, "start"), seconds(c, "end") };
+	struct times t = { probed_handle(c, "of"), seconds(c, "start"), seconds(c, "end"), 0 };
+	struct library *l = library_of(c);
+	u32 i;
 
-	if (t.of.known)
-		land(c, library_of(c), is_timed, &t);
+	if (!t.of.known)
+		return;
+	for (i = 0; i < l->flights; i++)
+		t.sharers += is_meant(&t, &l->flight[i]);
+	land(c, l, is_timed, &t);
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */

@@ -21,7 +21,7 @@ void probe_rows_early(struct model *m, const struct event *e)
 		buf_add(&m->probes.source, e->text, e->text_len);
 }
 
-static const struct probe_rule *rule_of(struct model *m, u64 row)
+struct probe_set *probe_set_of(struct model *m)
 {
 	struct probe_table *t = &m->probes;
 	struct probe_error why;
@@ -32,7 +32,14 @@ static const struct probe_rule *rule_of(struct model *m, u64 row)
 			probes_add_source(t->set, t->source.at, t->source.used, &why);
 		buf_release(&t->source);
 	}
-	return t->set && row < UINT32_MAX ? probes_rule(t->set, (u32)row) : NULL;
+	return t->set;
+}
+
+static const struct probe_rule *rule_of(struct model *m, u64 row)
+{
+	const struct probe_set *set = probe_set_of(m);
+
+	return set && row < UINT32_MAX ? probes_rule(set, (u32)row) : NULL;
 }
 
 const char *probe_name_once(struct model *m, const char *text, const char *otherwise)
@@ -72,6 +79,7 @@ static struct probe_site *new_site(struct model *m, const char *symbol, const st
 	site->demangled = symbols_demangled(symbol, true);
 	site->function = probe_name_once(m, function ? function : symbol, NULL);
 	site->has_rates = rule && has_rates(rule);
+	site->domain = rule ? word_hash(rule->domain) : 0;
 	free(function);
 	return site;
 }
@@ -103,6 +111,8 @@ void probe_site_event(struct model *m, struct proc *p, struct stream *s, const s
 
 	(void)s;
 	m->s.losses.unknown_ids += !rule || r->id >= SITES_MAX;
+	if (rule)
+		unseen_found(m, rule);
 	if (r->id >= SITES_MAX || own_site(p, (u32)r->id))
 		return;
 	symbol = text_copy(e->text, e->text_len);
@@ -209,6 +219,11 @@ u64 probed_new_number(struct probed *c)
 	return PROBE_NUMBER | ++c->p->probes.numbers;
 }
 
+u64 probed_last_number(const struct probed *c)
+{
+	return PROBE_NUMBER | c->p->probes.numbers;
+}
+
 /* Values that it would only have had on its return say nothing of a call that did not. */
 static void count_unread(struct probed *c)
 {
@@ -265,7 +280,7 @@ static void add_measures(struct args *a, const struct probed *c)
 		add_arg(a, "bytes=%llu", (unsigned long long)c->bytes);
 	if (c->flops > 0)
 		add_arg(a, "flops=%.0f", c->flops);
-	if (c->late)
+	if (c->late || c->around)
 		return;
 	if (c->flops > 0)
 		add_arg(a, "gflops=%.3f", per_ns(c, c->flops));
@@ -308,11 +323,20 @@ static void counter(struct probed *c)
 	struct counter_point point = { .name = c->call.name, .ticks = c->call.end };
 	char unit[PROBE_NAME_MAX];
 
-	if (!c->m->listener.counter || !probe_number(c->rule, "value", &c->scope, &point.value, NULL))
+	if (!probe_number(c->rule, "value", &c->scope, &point.value, NULL)) {
+		c->m->s.losses.probe_values += !c->unread;
+		return;
+	}
+	if (!c->m->listener.counter)
 		return;
 	if (probe_text(c->rule, "unit", &c->scope, unit, sizeof(unit)))
 		point.unit = probe_name_once(c->m, unit, "");
 	c->m->listener.counter(c->m->listener.to, &c->p->p, &point);
+}
+
+static void name_thread(struct probed *c)
+{
+	thread_call(c->m, c->p, c->s->tid, c->call.name);
 }
 
 /* NO_CALL: not worth a slice. `take` is for calls that went well; those named by their row alone are named by it. */
@@ -322,36 +346,44 @@ static const struct role {
 	u32 kind;
 	bool named;                     /* else after the function */
 	void (*take)(struct probed *c);
+	bool once;                      /* not of a call around one that did the same */
 } roles[PROBE_ROLES] = {
 	[ROLE_SPAN] = { CALL_SPAN, true, probed_span },
-	[ROLE_DISPATCH] = { CALL_ENQUEUE, false, probed_dispatch },
+	[ROLE_DISPATCH] = { CALL_ENQUEUE, false, probed_dispatch, .once = true },
 	[ROLE_SUBMIT] = { CALL_SUBMIT, true, probed_submit },
 	[ROLE_WAIT] = { CALL_WAIT, true, probed_wait },
-	[ROLE_COPY] = { CALL_COPY, true, probed_copy },
+	[ROLE_COPY] = { CALL_COPY, true, probed_copy, .once = true },
 	[ROLE_ALLOC] = { CALL_MEMORY, false, probed_alloc },
 	[ROLE_FREE] = { CALL_MEMORY, false, probed_free },
+	[ROLE_RETAIN] = { NO_CALL, false, probed_retain },
 	[ROLE_COUNTER] = { NO_CALL, true, counter },
 	[ROLE_MARK] = { CALL_MARK, true, NULL },
+	[ROLE_THREAD] = { NO_CALL, true, name_thread },
 	[ROLE_BIND] = { NO_CALL, false, probed_bind },
 	[ROLE_ALIAS] = { NO_CALL, false, probed_alias },
 	[ROLE_SET] = { NO_CALL, false, probed_set },
 	[ROLE_TIME] = { NO_CALL, false, probed_time },
 	[ROLE_TABLE] = { NO_CALL, false, NULL },
+	[ROLE_BUILTIN] = { NO_CALL, false, NULL },
+	[ROLE_GETTER] = { NO_CALL, false, NULL },
+	[ROLE_MODULE] = { NO_CALL, false, NULL },
 };
 
 static const struct role unknown_role = { CALL_SPAN, false, NULL };
 
-/* A span of a row that marks entries only is a moment. */
+/* A span of a row that marks entries only is a moment, and so is a thing set that has a name. */
 static u32 kind_of(const struct probed *c, const struct role *role)
 {
-	return role->kind == CALL_SPAN && c->rule && c->rule->entry ? CALL_MARK : role->kind;
+	if (c->rule && (role->kind == CALL_SPAN ? c->rule->entry : c->rule->role == ROLE_SET && probe_has(c->rule, "name")))
+		return CALL_MARK;
+	return role->kind;
 }
 
 static const char *name_of(const struct probed *c, const struct role *role)
 {
 	char name[PROBE_NAME_MAX];
 
-	if (!role->named)
+	if (!role->named && c->call.kind != CALL_MARK)
 		return c->site->function;
 	probe_name(c->rule, &c->scope, name, sizeof(name));
 	return probe_name_once(c->m, name, c->site->function);
@@ -367,18 +399,29 @@ static void tell(struct probed *c)
 	c->call.args = (struct arg_text) { 0 };
 }
 
+static void do_once(struct probed *c, const struct role *role)
+{
+	c->around = role->once && probed_is_around(c, 0);
+	if (!c->around)
+		role->take(c);
+	else if (probed_is(c, "wait"))          /* the other may not have blocked */
+		probed_wait(c);
+	if (role->once)
+		probed_has_done(c, 0);
+}
+
 static void take(struct probed *c, const struct role *role)
 {
 	c->call.kind = kind_of(c, role);
 	c->call.name = name_of(c, role);
 	if (role->take && c->good)
-		role->take(c);
+		do_once(c, role);
 	if (c->call.kind == CALL_WAIT) {
 		struct call wait = c->call;
 
 		wait.name = c->site->function;
 		wait.error = c->call.failed;
-		call_sum_up(c->m, &wait);
+		call_sum_up(c->m, c->s, &wait);
 	}
 	if (c->call.kind != NO_CALL)
 		tell(c);
@@ -429,6 +472,8 @@ void probe_event(struct model *m, struct proc *p, struct stream *s, const struct
 
 void probes_close(struct model *m, struct proc *p)
 {
+	unseen_close(m, p);
+	nests_close(m, &p->probes);
 	libraries_close(m, p);
 }
 
@@ -448,6 +493,8 @@ void probes_release(struct proc *p)
 	handles_release(all);
 	libraries_release(all);
 	heaps_release(all);
+	nests_release(all);
+	done_calls_release(all);
 	*all = (struct probes) { 0 };
 }
 
@@ -465,6 +512,7 @@ void probe_table_release(struct model *m)
 		HASH_DEL(t->names, n);
 		free(n);
 	}
+	unseen_release(m);
 	buf_release(&t->source);
 	if (t->set)
 		probes_free(t->set);

@@ -323,8 +323,10 @@ static void release_lists(struct process *p)
 {
 	u32 i;
 
-	for (i = 0; i < p->threads; i++)
+	for (i = 0; i < p->threads; i++) {
 		free(p->thread[i].name);
+		free(p->thread[i].own_name);
+	}
 	for (i = 0; i < p->modules; i++)
 		free(p->module[i].path);
 	for (i = 0; i < p->jits; i++)

@@ -5,15 +5,18 @@
  *
  * Nearly all go through take_stretch(), without a branch that depends on them; what it leaves is taken one by one.
  *
- * A free may bear a stamp a little older than its block's, if another thread made that: a CPU reads its clock while
- * the load that brought the address is still under way. Such a free waits for its block. One of the thread that then makes
- * a block at the address is not such a free, for records of one thread are in their true order; unless another thread has
- * freed the address just before, too: then one of the two came too early, whichever it was.
+ * A CPU may read its clock while the load that brought an address is still under way, so that the stamp is a little older
+ * than that of the other thread from which the address came. Records of one thread are in their true order.
+ *
+ *   A free that is older than its block waits for it. One of the thread that then makes a block at the address is not such
+ *   a free; unless another thread has freed the address just before, too: then one of the two came too early, whichever.
+ *   A block that is older than the free of the one that lay there takes its place, and waits for that free of another
+ *   thread, which then is not its own.
  */
 #include "inside.h"
 
 enum { STRETCH = 16, MANY_BLOCKS = 1 << 15 };
-enum { EARLY_TICKS = 1 << 13 };         /* 3 us: more than any load takes */
+enum { EARLY_TICKS = 1 << 14 };         /* 6 us: more than any load takes, also in a guest whose page tables are not in the cache */
 
 static inline void post(struct row *r, u64 size, u32 what)
 {
@@ -95,11 +98,20 @@ static void count_unknown(struct proc *p)
 		p->p.unknown_frees++;
 }
 
-/* ---- frees that come before their block ------------------------------------------------- */
+/* ---- records that come before those they follow ------------------------------------------- */
 
 static void forget_early(struct proc *p, u32 i)
 {
-	p->early[i] = p->early[--p->earlies];
+	memmove(&p->early[i], &p->early[i + 1], (--p->earlies - i) * sizeof(*p->early));
+}
+
+/* What it waited for does not come. */
+static void give_up(struct proc *p, bool birth)
+{
+	if (birth)
+		p->p.unseen_frees++;
+	else
+		count_unknown(p);
 }
 
 static void give_up_old(struct proc *p, u64 now)
@@ -111,8 +123,8 @@ static void give_up_old(struct proc *p, u64 now)
 			i++;
 			continue;
 		}
+		give_up(p, p->early[i].birth);
 		forget_early(p, i);
-		count_unknown(p);
 	}
 }
 
@@ -121,31 +133,44 @@ void resolve_give_up(struct proc *p)
 	give_up_old(p, UINT64_MAX);
 }
 
-/* A child frees what its parent made: that never comes. */
-static void keep_early(struct proc *p, u64 addr, u64 ticks, const struct stream *s)
+static void keep_early(struct proc *p, struct early e)
 {
-	if (p->p.forked || p->earlies == EARLY_FREES)
-		count_unknown(p);
+	if (p->earlies == EARLIES || (p->p.forked && !e.birth))         /* a child frees what its parent made: that never comes */
+		give_up(p, e.birth);
 	else
-		p->early[p->earlies++] = (struct early_free) { addr, ticks, s };
+		p->early[p->earlies++] = e;
+}
+
+/* Is this what such a one of another thread waits for? Then it does no longer. */
+static bool meets_early(struct proc *p, bool birth, u64 addr, const struct stream *s)
+{
+	u32 i;
+
+	for (i = 0; i < p->earlies; i++)
+		if (p->early[i].addr == addr && p->early[i].birth == birth && p->early[i].stream != s) {
+			forget_early(p, i);
+			return true;
+		}
+	return false;
 }
 
 /* ---- one by one -------------------------------------------------------------------------- */
 
-/* A block is made where one was thought to be: its free was lost. */
-static void drop_stale(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 value, u64 ticks)
+/* A block is made where one was thought to be: its free is still to come, or was not seen. */
+static void drop_stale(struct model *m, struct proc *p, struct pen *w, const struct stream *s, u64 addr, u64 value, u64 ticks)
 {
 	u64 size = size_of_left(m, p, addr, value, ticks);
 
 	enter_death(w, p, ticks, size, value & NODE_MASK, 0);
+	keep_early(p, (struct early) { addr, ticks, s, true });
 }
 
-static void put_block(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 value, u64 ticks)
+static void put_block(struct model *m, struct proc *p, struct pen *w, const struct stream *s, u64 addr, u64 value, u64 ticks)
 {
 	u64 stale = value;
 
 	if (unlikely(live_put(&p->live, addr, &stale)))
-		drop_stale(m, p, w, addr, stale, ticks);
+		drop_stale(m, p, w, s, addr, stale, ticks);
 }
 
 static void open_block_span(struct model *m, struct proc *p, const struct extra *x, u32 row, u64 ticks)
@@ -166,7 +191,7 @@ static void take_birth(struct model *m, struct proc *p, struct pen *w, const str
 
 	if (x->size >> 62)              /* no machine has this */
 		return;
-	put_block(m, p, w, x->addr, size << NODE_BITS | row, ticks);
+	put_block(m, p, w, x->stream, x->addr, size << NODE_BITS | row, ticks);
 	if (size == PLAIN_SIZE_LIMIT)
 		put_huge(p, x->addr, x->size);
 	open_block_span(m, p, x, row, ticks);
@@ -179,6 +204,9 @@ static void take_leave(struct model *m, struct proc *p, const struct extra *x, u
 	struct held_block *h = &x->stream->held;
 	u64 value = 0;
 
+	h->found = false;
+	if (meets_early(p, true, x->addr, x->stream))
+		return;
 	h->found = live_take(&p->live, x->addr, &value);
 	if (!h->found) {
 		count_unknown(p);
@@ -201,29 +229,29 @@ static void take_enter(struct model *m, struct proc *p, struct pen *w, const str
 	take_birth(m, p, w, x, ticks, (i64)h.size);
 }
 
-static void take_death(struct model *m, struct proc *p, struct pen *w, const struct stream *s, u64 addr, u64 ticks, u32 temporary)
+/* True: the block was there, and is no longer. */
+static bool bury(struct model *m, struct proc *p, struct pen *w, u64 addr, u64 ticks, u32 temporary)
 {
 	u64 value, size;
 
-	if (unlikely(!live_take(&p->live, addr, &value))) {
-		keep_early(p, addr, ticks, s);
-		return;
-	}
+	if (unlikely(!live_take(&p->live, addr, &value)))
+		return false;
 	size = size_of_left(m, p, addr, value, ticks);
 	enter_death(w, p, ticks, size, value & NODE_MASK, temporary);
+	return true;
 }
 
-/* A block has been born that somebody has freed already. */
-static void meet_early(struct model *m, struct proc *p, struct pen *w, const struct stream *s, u64 addr, u64 ticks)
+static void take_death(struct model *m, struct proc *p, struct pen *w, const struct stream *s, u64 addr, u64 ticks, u32 temporary)
 {
-	u32 i;
+	if (!meets_early(p, true, addr, s) && !bury(m, p, w, addr, ticks, temporary))
+		keep_early(p, (struct early) { addr, ticks, s, false });
+}
 
-	for (i = 0; i < p->earlies; i++)
-		if (p->early[i].addr == addr && p->early[i].stream != s) {
-			forget_early(p, i);
-			take_death(m, p, w, s, addr, ticks, 0);
-			return;
-		}
+/* A block has been born: perhaps somebody has freed it already. */
+static void bury_early(struct model *m, struct proc *p, struct pen *w, const struct stream *s, u64 addr, u64 ticks)
+{
+	if (meets_early(p, false, addr, s))
+		bury(m, p, w, addr, ticks, 0);
 }
 
 static void take_extra(struct model *m, struct proc *p, struct pen *w, const struct extra *x, u64 ticks)
@@ -236,7 +264,7 @@ static void take_extra(struct model *m, struct proc *p, struct pen *w, const str
 	case EXTRA_EVENT: break;
 	}
 	if (x->kind == EXTRA_ALLOC || x->kind == EXTRA_ENTER)
-		meet_early(m, p, w, x->stream, x->addr, ticks);
+		bury_early(m, p, w, x->stream, x->addr, ticks);
 }
 
 static inline u64 addr_of(const struct rec *r)
@@ -251,9 +279,9 @@ static void take_odd_block(struct model *m, struct proc *p, struct pen *w, const
 		take_death(m, p, w, s, addr_of(r), ticks, r->a & WHAT_TEMPORARY);
 		return;
 	}
-	put_block(m, p, w, addr_of(r), r->w, ticks);
+	put_block(m, p, w, s, addr_of(r), r->w, ticks);
 	enter_birth(w, p, ticks, r->w);
-	meet_early(m, p, w, s, addr_of(r), ticks);
+	bury_early(m, p, w, s, addr_of(r), ticks);
 }
 
 static inline const struct rec *rec_at(const struct window *w, u32 i)
@@ -320,21 +348,25 @@ static u32 take_stretch(struct proc *p, u64 image, const struct window *w, u32 i
 	return (u32)(key - w->key);
 }
 
-/* The live table's places for records [i, end) are on their way to the cache. */
+static u32 least(u32 a, u32 b)
+{
+	return a < b ? a : b;
+}
+
+/* The live table's places for the stretch at record i are on their way to the cache, and what leads to those of the next. */
 static inline __attribute__((always_inline)) void fetch(struct live *l, const struct window *w, u32 i, u32 end)
 {
-	for (; i < end; i++)
+	u32 next = least(i + STRETCH, end), after = least(next + STRETCH, end);
+
+	for (; i < next; i++)
 		live_fetch_block(l, addr_of(rec_at(w, i)), rec_at(w, i)->a & REC_FREE);
+	for (; i < after; i++)
+		live_fetch_group(l, addr_of(rec_at(w, i)));
 }
 
 static bool many_blocks(const struct proc *p)
 {
 	return p->p.pools.at[POOL_MALLOC].now > MANY_BLOCKS * 64ll;
-}
-
-static u32 least(u32 a, u32 b)
-{
-	return a < b ? a : b;
 }
 
 /* Takes the plain records of p, whose first is record i. Returns where it stopped. */
@@ -347,7 +379,7 @@ static u32 take_plain(struct proc *p, const struct window *w, u32 i, u32 end, st
 	do {
 		until = least(i + STRETCH, end);
 		if (many)               /* more than the cache holds: look ahead */
-			fetch(&p->live, w, until, least(until + STRETCH, end));
+			fetch(&p->live, w, until, end);
 		i = take_stretch(p, image, w, i, until, pen, odd);
 	} while (i == until && i < end);
 	return i;
@@ -392,7 +424,7 @@ static void take_other(struct model *m, struct proc *p, struct pen *pen, const s
 		take_odd_block(m, p, pen, r, stream_at(w, i), ticks_at(w, i));
 	else
 		take_extra(m, p, pen, &w->extra[r->w], ticks_at(w, i));
-	if (unlikely(p->earlies > earlies) && is_plain(r) && freed_twice(w, i))
+	if (unlikely(p->earlies > earlies) && is_plain(r) && r->a & REC_FREE && freed_twice(w, i))
 		p->early[earlies].stream = NULL;        /* anybody's block is meant */
 }
 

@@ -92,15 +92,14 @@ struct holder_list rows_holders(const struct proc *p, const struct held *held, u
 	return l;
 }
 
-/* Every row of the total as it is now. */
+/* Every row as it is now. */
 struct holder_list rows_all(const struct proc *p)
 {
 	struct holder_list l = { must(malloc((p->rows + 1) * sizeof(*l.at))), 0 };
 	u32 i;
 
 	for (i = 0; i < p->rows; i++)
-		if (is_of(p, p->row[i].pool, ROWS_HEAP))
-			l.at[l.count++] = holder_of(p, row_now(&p->row[i]), i);
+		l.at[l.count++] = holder_of(p, row_now(&p->row[i]), i);
 	return l;
 }
 

@@ -62,6 +62,7 @@ static void add_up(struct model *m)
 		m->s.live_bytes += (u64)p->pools.at[POOL_MALLOC].now;
 		m->s.live_blocks += (u64)p->pools.at[POOL_MALLOC].blocks;
 		m->s.losses.unknown_frees += p->unknown_frees;
+		m->s.losses.unseen_frees += p->unseen_frees;
 	}
 	if (m->s.probe_enters > m->s.probe_exits)
 		m->s.losses.probe_calls = m->s.probe_enters - m->s.probe_exits;
@@ -124,6 +125,7 @@ void session_end(struct session *s, struct intake_counts c)
 	join_tree_peaks(m);
 	calls_finish(m);
 	probe_sums_finish(m);
+	unseen_finish(m);
 	spans_finish(m);
 	pools_finish(m);
 	add_up(m);

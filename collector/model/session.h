@@ -65,6 +65,7 @@ struct scope {
 struct thread {
 	u32 tid;
 	char *name;
+	char *own_name;                 /* if `name` is one that a probe row gave it: what the program calls it */
 	u64 start, end;                 /* ticks; end 0: it never said so */
 	u64 track;                      /* for writers to note what they made of it */
 };
@@ -128,11 +129,12 @@ struct process {
 	struct device **device;         /* in order of appearance */
 	u32 devices;
 	struct holder_list *device_peak;        /* by device: who held its memory at its peak; filled by session_end() */
-	struct holder_list at_exit;     /* malloc and mmap: every row, also what is all freed, by first use; filled by session_end() */
+	struct holder_list at_exit;     /* of all pools: every row, also what is all freed, by first use; filled by session_end() */
 
 	u64 allocs, frees, allocated_bytes, temporary;      /* malloc family */
-	u64 inherited_frees;            /* of blocks from before a fork */
+	u64 inherited_frees;            /* of blocks and device memory from before a fork */
 	u64 unknown_frees;              /* of blocks that mlprof never saw */
+	u64 unseen_frees;               /* of blocks in whose place others were made */
 	u64 peak_rss;
 	u64 cpu_ns, minor_faults, major_faults;             /* as last sampled */
 	u64 track;                      /* for writers */
@@ -146,7 +148,7 @@ struct losses {
 	u64 symbols;                    /* addresses without a name */
 	u64 late;                       /* records that came after their time had passed */
 	u64 bad_chunks;                 /* refused by the reader */
-	u64 unknown_frees;
+	u64 unknown_frees, unseen_frees;
 	u64 spans;                      /* large blocks not drawn for lack of room */
 	u64 texts;                      /* names and paths cut */
 	u64 unfinished;                 /* device work that was not over when its process ended */
@@ -168,6 +170,13 @@ struct call_sum {
 	u64 total_ns, max_ns;
 };
 
+/* Calls that say how many tokens they take. */
+struct token_sum {
+	u64 steps, step_ns;             /* of one token */
+	u64 loop_ns;                    /* the steps with what lies between them */
+	u64 batches, batch_tokens, batch_ns;    /* of more */
+};
+
 /* Probed calls of one name. */
 enum { PROBE_RATES = 4 };
 
@@ -177,11 +186,18 @@ struct probe_sum {
 	const char *preset;             /* NULL: a row of the user's */
 	u64 calls, failed, unwound;
 	u64 total_ns, min_ns, max_ns;
+	u64 self_ns;                    /* not spent in probed calls inside of these */
 	u64 bytes;
 	double flops;                   /* of the calls whose number is known ... */
 	u64 flops_ns;                   /* ... and their time */
 	struct { const char *unit; double total; } rate[PROBE_RATES];   /* "tokens" */
 	u32 rates;
+	struct token_sum tokens;
+};
+
+/* A loaded file that holds a library for which there are probes, none of which found anything. */
+struct unseen {
+	const char *library, *path;
 };
 
 struct text_list {
@@ -206,10 +222,12 @@ struct session {
 	i64 devices_then;               /* their part of it */
 	struct call_sum *call;          /* longest first; filled by session_end() */
 	u32 calls;
-	struct probe_sum *probe;        /* longest first; filled by session_end() */
+	struct probe_sum *probe;        /* longest by itself first; filled by session_end() */
 	u32 probes;
 	u64 probe_enters, probe_exits;  /* calls that began and that came to an end */
 	u64 short_probes;               /* of these, left out by their rows' min= */
+	struct unseen *unseen;          /* by library and path; filled by session_end() */
+	u32 unseens;
 	struct span *span;              /* in order of birth, filled by session_end() */
 	u32 spans;
 	u64 large;                      /* the smallest size drawn, after any thinning */
@@ -219,6 +237,8 @@ struct session {
 	u64 live_bytes, live_blocks;    /* malloc, at the end of each process */
 	u64 events;                     /* records taken */
 	u64 waited_ticks;               /* programs spent waiting for us */
+	u64 bind_ns;                    /* ... looking for functions to wrap and to probe; CPU time */
+	u64 probe_sites;                /* functions that were probed, over all processes */
 	u64 stack_misses, hard_stacks;
 	struct losses losses;
 };

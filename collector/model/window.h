@@ -62,7 +62,20 @@ struct held_block {                     /* between the two halves of a realloc *
 	bool found;
 };
 
+struct token_loop {                     /* the thread's last call that took tokens: probe_tokens.c */
+	u32 tid;
+	bool steps;                     /* of one */
+	u64 begin, end;
+};
+
 enum { LABEL_NONE = UINT32_MAX };
+
+/* A wait of a thread; another one may turn out to have been around it. */
+struct wait_done {
+	u64 begin, ns;
+};
+
+enum { WAITS_KEPT = 32 };
 
 struct stream {
 	struct stream_key key;
@@ -93,10 +106,15 @@ struct stream {
 	/* for the sink */
 	u32 tid;
 	struct held_block held;
+	struct wait_done waited[WAITS_KEPT];    /* oldest first */
+	u32 waits;
+	struct token_loop loop;
 	/* for whoever feeds us */
 	u64 bound;
 	u64 stuck_since, stuck_last;    /* for the live reader: found inside a record since, and with nothing new since */
 	u32 stuck_looks;
+	bool peeked;                    /* the newest chunk was not sent yet when it was taken, so the rest of it is to come */
+	u64 begun, begun_at;            /* newest chunk that it had begun when it was last looked at for that, and when that was new */
 
 	UT_hash_handle hh;
 };

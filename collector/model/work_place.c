@@ -23,7 +23,7 @@ static void learn(struct dev *d, const struct work *w)
 {
 	u64 begin = w->call_begin_ns ? w->call_begin_ns : FIT_NO_LOW, end = w->call_end_ns ? w->call_end_ns : FIT_NO_HIGH;
 
-	if (w->done != DONE_TIMED || d->pairs)
+	if (!work_has_stamps(w) || d->pairs)
 		return;
 	if (w->queued && d->d.clock != DEVICE_CLOCK_NONE)
 		d->stretches += fit_add(&d->fit, w->queued, begin, end);
@@ -69,7 +69,7 @@ static void keep_inside(struct work *w)
 
 static void place(struct model *m, const struct dev *d, struct work *w)
 {
-	if (w->done == DONE_TIMED) {
+	if (work_has_stamps(w)) {
 		w->start_ns = fit_ns(&d->fit, w->start);
 		w->end_ns = fit_ns(&d->fit, w->end);
 	} else if (w->done == DONE_OBSERVED) {
@@ -130,7 +130,8 @@ static void add_up(struct work_sum *s, const struct work *w, bool timed, u64 ns)
 	if (ns > s->max_ns)
 		s->max_ns = ns;
 	s->total_ns += ns;
-	s->observed += w->done == DONE_OBSERVED;
+	s->observed += w->done == DONE_OBSERVED && !w->sharers;
+	s->shared += w->sharers != 0;
 	if (w->flops > 0) {
 		s->flops += w->flops;
 		s->flops_ns += ns;
@@ -166,13 +167,13 @@ static void add_busy(u64 *sum, struct busy *b, u64 start, u64 end)
 void work_sum_up(struct model *m, struct dev *d, const struct work *w)
 {
 	bool timed = w->done == DONE_TIMED || w->done == DONE_OBSERVED;
-	u64 ns = w->done == DONE_TIMED ? w->end - w->start : w->end_ns - w->start_ns;
+	u64 ns = work_has_stamps(w) ? w->end - w->start : w->end_ns - w->start_ns;
 	struct work_sum *k = w->kind == WORK_KERNEL ? kernel_of(d, w->name) : NULL;
 
 	if (k)
 		add_up(k, w, timed, ns);
 	add_up(&d->d.kind[w->kind], w, timed, ns);
-	if (w->kind != WORK_MARK && w->done == DONE_TIMED)
+	if (w->kind != WORK_MARK && work_has_stamps(w))
 		add_busy(&d->d.busy_ns, &d->busy, w->start, w->end);
 	else if (w->kind != WORK_MARK && timed)
 		add_busy(&d->d.busy_ns, &d->busy_host, w->start_ns, w->end_ns);
@@ -204,7 +205,7 @@ static void settle(struct model *m, struct dev *d, struct open_work *w)
 {
 	u64 before = w->w.start_ns;
 
-	if (w->w.done == DONE_TIMED) {
+	if (work_has_stamps(&w->w)) {
 		keep_inside(&w->w);
 		note_moved(&d->d.match, before, w->w.start_ns);
 	}

@@ -10,20 +10,25 @@ enum type { NUMBER, TEXT, ARRAY, WRONG };
 
 /* Keys that a role knows: "!" it must be there, "#" it must be a number. */
 static const char *const known[PROBE_ROLES] = {
-	[ROLE_SPAN] = "name #flops #bytes",
+	[ROLE_SPAN] = "name #flops #bytes #kernel",
 	[ROLE_DISPATCH] = "name #queue #of #wait #gx #gy #gz #lx #ly #lz #flops #bytes",
 	[ROLE_SUBMIT] = "name #queue #of #wait",
-	[ROLE_WAIT] = "name #queue #of",
+	[ROLE_WAIT] = "name #queue #of #over #until",
 	[ROLE_COPY] = "name !#bytes dir #queue #of #wait",
-	[ROLE_ALLOC] = "name heap !#ptr !#size label",
+	[ROLE_ALLOC] = "name heap !#ptr !#size label #own #in #was",
 	[ROLE_FREE] = "name heap !#ptr #any",
+	[ROLE_RETAIN] = "name heap !#ptr",
 	[ROLE_COUNTER] = "name !#value unit",
 	[ROLE_MARK] = "name",
-	[ROLE_BIND] = "!#key !name",
+	[ROLE_THREAD] = "!name",
+	[ROLE_BIND] = "!#key !name heap #flops #bytes",
 	[ROLE_ALIAS] = "!#key !#from",
-	[ROLE_SET] = "!#key !#val as",
+	[ROLE_SET] = "name !#key !#val as",
 	[ROLE_TIME] = "!#of #start #end",
 	[ROLE_TABLE] = "!#at #size",
+	[ROLE_BUILTIN] = "",
+	[ROLE_GETTER] = "!symbol !#at",
+	[ROLE_MODULE] = "",
 };
 
 static const char always[] = "#when #ok";
@@ -90,6 +95,15 @@ static bool walk_number(struct walk *w, u32 n, u32 *cost)
 	return t == NUMBER;
 }
 
+static enum type walk_array(struct walk *w, u32 n, u32 *cost)
+{
+	enum type t = walk_node(w, n, cost);
+
+	if (t == ARRAY)
+		return NUMBER;
+	return t == WRONG ? WRONG : wrong(w, w->b->node[n].at, "an array, such as +16($arg1):s64[4]");
+}
+
 static enum type walk_text(struct walk *w, u32 n, u32 *cost)
 {
 	for (u32 i = w->b->node[n].a; i < w->b->node[n].b; i++) {
@@ -115,6 +129,17 @@ static enum type walk_element(struct walk *w, u32 n, u32 *cost)
 	if (node->b >= w->b->fetch[array->a].what.count)
 		return wrong(w, node->at, "an element that the array has; the first one is [0]");
 	return NUMBER;
+}
+
+/* Both sides of or(a,b) are of one type: which of them it will be is known only at the call. */
+static enum type walk_either(struct walk *w, u32 n, u32 *cost)
+{
+	const struct node *node = &w->b->node[n];
+	enum type a = walk_node(w, node->a, cost), b = a == WRONG ? WRONG : walk_node(w, node->b, cost);
+
+	if (a != WRONG && b != WRONG && (a != b || a == ARRAY))
+		return wrong(w, node->at, "two numbers or two texts in or(a,b)");
+	return b;
 }
 
 static enum type walk_fetch(const struct walk *w, u32 n)
@@ -149,6 +174,10 @@ static enum type walk_node(struct walk *w, u32 n, u32 *cost)
 	case NODE_BINARY:
 		return walk_number(w, node->a, cost) && walk_number(w, node->b, cost) ? NUMBER : WRONG;
 	case NODE_CALL:
+		if (node->op == CALL_PRODUCT || node->op == CALL_LAST)
+			return walk_array(w, node->a, cost);
+		if (node->op == CALL_OR)
+			return walk_either(w, n, cost);
 		if (!walk_number(w, node->a, cost) || (node->b != NONE && !walk_number(w, node->b, cost)))
 			return WRONG;
 		return node->op == CALL_NAME || node->op == CALL_SYM ? TEXT : NUMBER;
@@ -184,15 +213,19 @@ static enum type walk_key(struct walk *w, const char *name, const char *at, u32 
 
 static bool check_direction(struct parser *p, const struct key *k, enum type type)
 {
-	static const char *const words[] = { "h2h", "h2d", "d2h", "d2d" };
 	const struct node *n = &p->body->node[k->node];
 
 	if (type == NUMBER)
 		return true;
-	for (size_t i = 0; n->kind == NODE_WORD && i < sizeof(words) / sizeof(*words); i++)
-		if (!strcmp(n->word, words[i]))
+	for (size_t i = 0; n->kind == NODE_WORD && i < DIRECTION_UNKNOWN; i++)
+		if (!strcmp(n->word, probe_direction_name[i]))
 			return true;
-	return parse_fail(p, n->at, "expected h2d, d2h, d2d, h2h or a number");
+	return parse_fail(p, n->at, "expected h2d, d2h, d2d, h2h, fill or a number");
+}
+
+const char *probe_rate_unit(const char *key)
+{
+	return !strncmp(key, "rate_", 5) ? key + 5 : !strcmp(key, "tokens") ? key : NULL;
 }
 
 static bool check_keys(struct walk *w, enum probe_role role)
@@ -208,12 +241,20 @@ static bool check_keys(struct walk *w, enum probe_role role)
 		if (t == WRONG)
 			return false;
 		k->shown = !find_word(known[role], k->name, &marks) && !find_word(always, k->name, &marks);
-		if (is_marked(marks, '#') && t != NUMBER)
+		if ((is_marked(marks, '#') || probe_rate_unit(k->name)) && t != NUMBER)
 			return parse_fail(p, w->b->node[k->node].at, "expected a number for '%s'", k->name);
 		if (role == ROLE_COPY && !strcmp(k->name, "dir") && !check_direction(p, k, t))
 			return false;
 	}
 	return true;
+}
+
+/* A file is not called. */
+static bool check_module(struct parser *p, enum probe_role role)
+{
+	if (role != ROLE_MODULE || !p->body->keys)
+		return true;
+	return parse_fail(p, p->body->key[0].at, "expected no keys in a row of role module: its symbol is the name of a file");
 }
 
 static bool check_needed(struct parser *p, enum probe_role role, const char *at)
@@ -228,6 +269,14 @@ static bool check_needed(struct parser *p, enum probe_role role, const char *at)
 		word += length + (word[length] == ' ');
 	}
 	return true;
+}
+
+/* One that tells neither its beginning nor its end tells nothing. */
+static bool check_time(struct parser *p, enum probe_role role, const char *at)
+{
+	if (role != ROLE_TIME || key_number(p->body, "start") != NONE || key_number(p->body, "end") != NONE)
+		return true;
+	return parse_fail(p, at, "expected a key 'start=' or 'end=' in a row of role time");
 }
 
 /* ---- function tables ---------------------------------------------------------------------- */
@@ -265,6 +314,23 @@ static bool check_table(struct parser *p, enum probe_role role, const char *at)
 	return check_plain(p, "size", 1) && check_plain(p, "at", 2);
 }
 
+/* The library looks for the row of a function by its name, and for the place that holds it: it knows no other keys here. */
+static bool check_getter(struct parser *p, enum probe_role role)
+{
+	const struct probe_body *b = p->body;
+
+	if (role != ROLE_GETTER)
+		return true;
+	for (u32 i = 0; i < b->keys; i++)
+		if (strcmp(b->key[i].name, "symbol") && strcmp(b->key[i].name, "at"))
+			return parse_fail(p, b->key[i].at, "expected nothing but 'symbol=' and 'at=' in a row of role getter");
+	const struct node *n = &b->node[b->key[key_number(b, "symbol")].node];
+
+	if (n->kind != NODE_FETCH || b->fetch[n->a].what.type != TYPE_STRING || b->fetch[n->a].at_exit)
+		return parse_fail(p, n->at, "expected a text that is there before the call, such as $arg1:string, for 'symbol'");
+	return check_plain(p, "at", 2);
+}
+
 /* ---- fetches ------------------------------------------------------------------------------ */
 
 static int order_of(const struct fetch *f)
@@ -280,8 +346,11 @@ static void order_fetches(struct probe_body *b)
 	bool needed[PROBE_FETCHES_MAX] = { 0 };
 
 	for (u32 i = 0; i < b->nodes; i++)
-		if (b->node[i].kind == NODE_FETCH)
+		if (b->node[i].kind == NODE_FETCH) {
 			needed[b->node[i].a] = true;
+			if (b->fetch[b->node[i].a].what.counted)
+				needed[b->node[i].a - 1] = true;
+		}
 	b->entry_fetches = 0;
 	for (int order = 0; order <= 3; order++) {
 		for (u32 i = 0; i < b->fetches; i++) {
@@ -338,7 +407,8 @@ bool check_row(struct parser *p, enum probe_role role, const char *at)
 {
 	struct walk w = { .p = p, .b = p->body };
 
-	if (!check_keys(&w, role) || !check_needed(p, role, at) || !check_table(p, role, at))
+	if (!check_module(p, role) || !check_keys(&w, role) || !check_needed(p, role, at) || !check_time(p, role, at) ||
+	    !check_table(p, role, at) || !check_getter(p, role))
 		return false;
 	order_fetches(p->body);
 	return check_fetches(p, role);

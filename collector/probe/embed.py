@@ -10,10 +10,9 @@ def literal(line):
 def main():
     output, *files = sys.argv[1:]
     rows, parts = [], ["/* presets.c - made by embed.py from the files in presets */", '#include "probe/probe.h"', "", "#include <stddef.h>"]
-    for path in sorted(files, key=os.path.basename):
-        name = os.path.basename(path).removesuffix(".probes")
+    for name, path in sorted((os.path.basename(path).removesuffix(".probes"), path) for path in files):
         text = open(path, encoding="ascii").read()
-        variable = "text_" + name
+        variable = "text_" + name.replace("-", "_")
         parts += ["", f"static const char {variable}[] ="] + ["\t" + literal(line) for line in text.splitlines()] + ["\t;"]
         rows.append(f'\t{{ "{name}", {variable}, sizeof({variable}) - 1 }},')
     parts += ["", "const struct probe_preset probe_presets[] = {", *rows, "\t{ NULL, NULL, 0 }", "};", ""]

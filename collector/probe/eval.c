@@ -42,6 +42,16 @@ static u32 read_numbers(struct probe_value *v, const u8 *at, u32 left, bool bad)
 	return bytes;
 }
 
+/* As many as the value before it says. */
+static void cut_array(struct probe_value *v, const struct probe_value *length)
+{
+	i64 there = (i64)length->number[0];
+
+	v->known = v->known && length->known;
+	v->more = there > v->count;
+	v->count = there < 0 ? 0 : v->more ? v->count : (u8)there;
+}
+
 bool probe_read(const struct probe_rule *rule, const void *text, u32 length, u32 bad, struct probe_values *values)
 {
 	const struct probe_body *b = rule->body;
@@ -61,6 +71,8 @@ bool probe_read(const struct probe_rule *rule, const void *text, u32 length, u32
 
 		if (!taken)
 			return false;
+		if (f->counted && i)
+			cut_array(v, v - 1);
 		at += taken;
 		left -= taken;
 	}
@@ -74,6 +86,7 @@ enum kind { UNKNOWN, WHOLE, REAL, TEXT, ARRAY };
 struct value {
 	enum kind kind;
 	bool pointer;
+	bool large;                             /* WHOLE: without a sign and above INT64_MAX; `whole` has its bits */
 	i64 whole;
 	double real;                            /* of a WHOLE, too */
 	const char *text;
@@ -92,6 +105,11 @@ static const struct value unknown = { UNKNOWN };
 static struct value whole(i64 n)
 {
 	return (struct value) { .kind = WHOLE, .whole = n, .real = (double)n };
+}
+
+static struct value whole_unsigned(u64 n)
+{
+	return (struct value) { .kind = WHOLE, .large = n > INT64_MAX, .whole = (i64)n, .real = (double)n };
 }
 
 static struct value real(double x)
@@ -128,7 +146,7 @@ static struct value element(const struct probe_value *v, u32 i)
 		memcpy(&wide, &v->number[i], sizeof(wide));
 		return real(wide);
 	}
-	return whole((i64)v->number[i]);
+	return v->type == TYPE_U64 ? whole_unsigned(v->number[i]) : whole((i64)v->number[i]);
 }
 
 static const struct probe_value *fetched(const struct asked *q, u32 number)
@@ -147,65 +165,83 @@ static struct value fetch_value(const struct asked *q, const struct node *n)
 		return unknown;
 	if (v->type == TYPE_STRING || v->type == TYPE_STRV)
 		return text(v->text, v->length);
-	result = v->count > 1 ? (struct value) { .kind = ARRAY, .array = v } : element(v, 0);
+	result = q->body->fetch[n->a].what.count > 1 ? (struct value) { .kind = ARRAY, .array = v } : element(v, 0);
 	result.pointer = n->pointer;
 	return result;
 }
 
 /* ---- operators ---------------------------------------------------------------------------- */
 
+__extension__ typedef __int128 wide;            /* all that 64 bits hold, with a sign or without */
+
+static bool are_whole(const struct value *a, const struct value *b)
+{
+	return a->kind == WHOLE && b->kind == WHOLE;
+}
+
+static wide wide_of(const struct value *v)
+{
+	return v->large ? (wide)(u64)v->whole : v->whole;
+}
+
+static struct value fitted(wide n)
+{
+	if (n >= INT64_MIN && n <= INT64_MAX)
+		return whole((i64)n);
+	return n > 0 && n <= UINT64_MAX ? whole_unsigned((u64)n) : real((double)n);
+}
+
 static struct value add(const struct value *a, const struct value *b)
 {
-	i64 n;
-
-	return a->kind == WHOLE && b->kind == WHOLE && !__builtin_add_overflow(a->whole, b->whole, &n) ? whole(n) : real(a->real + b->real);
+	return are_whole(a, b) ? fitted(wide_of(a) + wide_of(b)) : real(a->real + b->real);
 }
 
 static struct value subtract(const struct value *a, const struct value *b)
 {
-	i64 n;
-
-	return a->kind == WHOLE && b->kind == WHOLE && !__builtin_sub_overflow(a->whole, b->whole, &n) ? whole(n) : real(a->real - b->real);
+	return are_whole(a, b) ? fitted(wide_of(a) - wide_of(b)) : real(a->real - b->real);
 }
 
 static struct value multiply(const struct value *a, const struct value *b)
 {
-	i64 n;
+	wide n;
 
-	return a->kind == WHOLE && b->kind == WHOLE && !__builtin_mul_overflow(a->whole, b->whole, &n) ? whole(n) : real(a->real * b->real);
+	return are_whole(a, b) && !__builtin_mul_overflow(wide_of(a), wide_of(b), &n) ? fitted(n) : real(a->real * b->real);
 }
 
 static bool can_divide(const struct value *a, const struct value *b)
 {
-	return a->kind == WHOLE && b->kind == WHOLE && b->whole && !(a->whole == INT64_MIN && b->whole == -1);
+	return are_whole(a, b) && b->whole;
 }
 
 /* 7/2 is 3.5: nobody who writes 2/3*N*N*N means 0. */
 static struct value divide(const struct value *a, const struct value *b)
 {
-	if (can_divide(a, b) && a->whole % b->whole == 0)
-		return whole(a->whole / b->whole);
+	if (can_divide(a, b) && wide_of(a) % wide_of(b) == 0)
+		return fitted(wide_of(a) / wide_of(b));
 	return b->real == 0 ? unknown : real(a->real / b->real);
 }
 
 static struct value remainder_of(const struct value *a, const struct value *b)
 {
-	return can_divide(a, b) ? whole(a->whole % b->whole) : unknown;
+	return can_divide(a, b) ? fitted(wide_of(a) % wide_of(b)) : unknown;
 }
 
+/* What has no sign gets none: 1<<63 is above 0, (-1)<<63 below. */
 static struct value bits(enum operator op, const struct value *a, const struct value *b)
 {
-	if (a->kind != WHOLE || b->kind != WHOLE || (op != OP_BITAND && (b->whole < 0 || b->whole > 63)))
+	u64 x = (u64)a->whole, y = (u64)b->whole, n;
+	bool sign = a->whole < 0 && !a->large && (op != OP_BITAND || !b->large);
+
+	if (!are_whole(a, b) || (op != OP_BITAND && y > 63))
 		return unknown;
-	if (op == OP_BITAND)
-		return whole(a->whole & b->whole);
-	return whole((i64)(op == OP_SHL ? (u64)a->whole << b->whole : (u64)a->whole >> b->whole));
+	n = op == OP_BITAND ? x & y : op == OP_SHL ? x << y : x >> y;
+	return sign ? whole((i64)n) : whole_unsigned(n);
 }
 
 static int compare(const struct value *a, const struct value *b)
 {
-	if (a->kind == WHOLE && b->kind == WHOLE)
-		return (a->whole > b->whole) - (a->whole < b->whole);
+	if (are_whole(a, b))
+		return (wide_of(a) > wide_of(b)) - (wide_of(a) < wide_of(b));
 	return (a->real > b->real) - (a->real < b->real);
 }
 
@@ -249,6 +285,30 @@ static struct value binary_value(const struct asked *q, const struct node *n)
 	return unknown;
 }
 
+static struct value product(const struct probe_value *array)
+{
+	struct value all = whole(1);
+
+	for (u32 i = 0; i < array->count; i++) {
+		struct value e = element(array, i);
+
+		all = multiply(&all, &e);
+	}
+	return array->more ? unknown : all;
+}
+
+/* product() and last() */
+static struct value array_value(const struct asked *q, const struct node *n)
+{
+	struct value a = value_of(q, n->a);
+
+	if (a.kind != ARRAY)
+		return unknown;
+	if (n->op == CALL_PRODUCT)
+		return product(a.array);
+	return a.array->more || !a.array->count ? unknown : element(a.array, a.array->count - 1u);
+}
+
 static struct value call_value(const struct asked *q, const struct node *n)
 {
 	const struct probe_scope *s = q->scope;
@@ -271,8 +331,19 @@ static struct value call_value(const struct asked *q, const struct node *n)
 		return compare(&a, &b) <= 0 ? a : b;
 	case CALL_MAX:
 		return compare(&a, &b) >= 0 ? a : b;
+	case CALL_LOG2:
+		return a.real > 0 ? real(log2(a.real)) : unknown;
+	case CALL_PRODUCT: case CALL_LAST: case CALL_OR:
+		break;
 	}
 	return unknown;
+}
+
+static struct value either(const struct asked *q, const struct node *n)
+{
+	struct value a = value_of(q, n->a);
+
+	return a.kind == UNKNOWN ? value_of(q, n->b) : a;
 }
 
 static struct value negative(struct value a)
@@ -310,7 +381,9 @@ static struct value value_of(const struct asked *q, u32 number)
 	case NODE_BINARY:
 		return binary_value(q, n);
 	case NODE_CALL:
-		return call_value(q, n);
+		if (n->op == CALL_OR)
+			return either(q, n);
+		return n->op == CALL_PRODUCT || n->op == CALL_LAST ? array_value(q, n) : call_value(q, n);
 	case NODE_TEXT:
 		break;
 	}
@@ -342,6 +415,8 @@ static void put_number(struct out *o, const struct value *v)
 		snprintf(digits, sizeof(digits), "%.6g", v->real);
 	else if (v->pointer)
 		snprintf(digits, sizeof(digits), "0x%llx", (unsigned long long)v->whole);
+	else if (v->large)
+		snprintf(digits, sizeof(digits), "%llu", (unsigned long long)v->whole);
 	else
 		snprintf(digits, sizeof(digits), "%lld", (long long)v->whole);
 	put(o, digits, strlen(digits));
@@ -357,6 +432,8 @@ static void put_array(struct out *o, const struct value *v)
 		e.pointer = v->pointer;
 		put_number(o, &e);
 	}
+	if (v->array->more)
+		put(o, "x...", 4);
 }
 
 static bool put_value(struct out *o, const struct value *v)
@@ -453,6 +530,8 @@ static bool put_node(struct out *o, const struct asked *q, u32 number)
 
 	if (n->kind == NODE_KEY)
 		return put_node(o, q, q->body->key[n->a].node);
+	if (n->kind == NODE_CALL && n->op == CALL_OR)
+		return put_node(o, q, n->a) || put_node(o, q, n->b);
 	if (n->kind != NODE_TEXT) {
 		struct value v = value_of(q, number);
 
@@ -510,8 +589,8 @@ bool probe_key_is_text(const struct probe_rule *rule, u32 i)
 	const struct probe_body *b = rule->body;
 	u32 at = i < b->keys ? b->key[i].node : NONE;
 
-	while (at != NONE && b->node[at].kind == NODE_KEY)
-		at = b->key[b->node[at].a].node;
+	while (at != NONE && (b->node[at].kind == NODE_KEY || (b->node[at].kind == NODE_CALL && b->node[at].op == CALL_OR)))
+		at = b->node[at].kind == NODE_KEY ? b->key[b->node[at].a].node : b->node[at].a;
 	if (at == NONE)
 		return false;
 	const struct node *n = &b->node[at];
@@ -563,17 +642,18 @@ void probe_name(const struct probe_rule *rule, const struct probe_scope *scope, 
 	put_name(&o, scope, PART_FUNCTION);
 }
 
+const char *const probe_direction_name[DIRECTION_UNKNOWN] = { "h2h", "h2d", "d2h", "d2d", "fill" };
+
 enum probe_direction probe_direction(const struct probe_rule *rule, const struct probe_scope *scope)
 {
-	static const char *const words[] = { "h2h", "h2d", "d2h", "d2d" };
 	char word[8];
 	i64 code;
 
 	if (probe_number(rule, "dir", scope, NULL, &code))
-		return code >= 0 && code < DIRECTION_UNKNOWN ? (enum probe_direction)code : DIRECTION_UNKNOWN;
+		return code >= 0 && code <= DIRECTION_D2D ? (enum probe_direction)code : DIRECTION_UNKNOWN;
 	if (probe_text(rule, "dir", scope, word, sizeof(word)))
-		for (u32 i = 0; i < sizeof(words) / sizeof(*words); i++)
-			if (!strcmp(word, words[i]))
+		for (u32 i = 0; i < DIRECTION_UNKNOWN; i++)
+			if (!strcmp(word, probe_direction_name[i]))
 				return i;
 	return DIRECTION_UNKNOWN;
 }

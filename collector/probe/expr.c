@@ -89,7 +89,7 @@ static const struct type {
 	{ "u8", TYPE_U8, 0 }, { "u16", TYPE_U16, 0 }, { "u32", TYPE_U32, 0 }, { "u64", TYPE_U64, 0 },
 	{ "s8", TYPE_S8, 0 }, { "s16", TYPE_S16, 0 }, { "s32", TYPE_S32, 0 }, { "s64", TYPE_S64, 0 },
 	{ "f32", TYPE_F32, 0 }, { "f64", TYPE_F64, 0 }, { "ptr", TYPE_U64, 1 },
-	{ "string", TYPE_STRING, 0 }, { "strv", TYPE_STRV, 0 }, { "cxxstr", TYPE_STRV, 0 },
+	{ "string", TYPE_STRING, 0 }, { "strv", TYPE_STRV, 0 },
 };
 
 #define A_TYPE "a type: u8 u16 u32 u64 s8 s16 s32 s64 f32 f64 ptr string strv"
@@ -101,7 +101,7 @@ static bool is_string(u8 type)
 }
 
 struct spec {                           /* a fetch while it is read */
-	struct fetch f;
+	struct fetch f, length;         /* length: how many elements it has, if what.counted */
 	bool typed, pointer;
 };
 
@@ -173,21 +173,39 @@ static bool offset(struct parser *p, i32 *to)
 	return true;
 }
 
+static bool fetch_spec(struct parser *p, struct spec *s);
+static bool is_memory(const struct parser *p);
+
+/* What stands in [...]: a number of the call that says how many there are */
+static bool element_length(struct parser *p, struct spec *s)
+{
+	struct spec length = { .f = { .at = p->at } };
+
+	if (!fetch_spec(p, &length))
+		return false;
+	if (length.f.what.type >= TYPE_F32 || length.f.what.count != 1 || length.f.what.counted)
+		return parse_fail(p, length.f.at, "expected a whole number inside of [...]");
+	s->length = length.f;
+	s->f.what.counted = 1;
+	return true;
+}
+
 static bool element_count(struct parser *p, struct spec *s)
 {
 	const char *start = p->at++;
 	u32 n = 0;
 
-	while (isdigit((unsigned char)parse_peek(p, 0)) && n < 1000)
+	if (parse_peek(p, 0) == '$' || is_memory(p)) {
+		if (!element_length(p, s))
+			return false;
+		n = PROBE_ARRAY_MAX;
+	}
+	while (isdigit((unsigned char)parse_peek(p, 0)) && n < 1000 && !s->f.what.counted)
 		n = n * 10 + (u32)(*p->at++ - '0');
-	if (n < 1 || n > PROBE_ARRAY_MAX || !skip_char(p, ']')) {
-		parse_fail(p, start, "expected [1] to [%d]", PROBE_ARRAY_MAX);
-		return false;
-	}
-	if (is_string(s->f.what.type) || !s->f.what.steps) {
-		parse_fail(p, start, "expected an array of numbers in memory, such as +0($arg1):s64[4]");
-		return false;
-	}
+	if (n < 1 || n > PROBE_ARRAY_MAX || !skip_char(p, ']'))
+		return parse_fail(p, start, "expected [1] to [%d], or a value of the call such as [$arg2:s32]", PROBE_ARRAY_MAX);
+	if (is_string(s->f.what.type) || !s->f.what.steps)
+		return parse_fail(p, start, "expected an array of numbers in memory, such as +0($arg1):s64[4]");
 	s->f.what.count = (u8)n;
 	return true;
 }
@@ -211,8 +229,6 @@ static bool type_of(struct parser *p, struct spec *s)
 	fail(p, p->at, A_TYPE);
 	return false;
 }
-
-static bool fetch_spec(struct parser *p, struct spec *s);
 
 /* +16(...): the step goes behind those of what is in the brackets */
 static bool memory(struct parser *p, struct spec *s)
@@ -276,9 +292,11 @@ static bool fetch_spec(struct parser *p, struct spec *s)
 	return good && type_of(p, s);
 }
 
+#define TOO_MANY "expected at most %d different values from the call in one row"
+
 static bool same_fetch(const struct fetch *a, const struct fetch *b)
 {
-	return !memcmp(&a->what, &b->what, sizeof(a->what)) && a->at_exit == b->at_exit && !a->place;
+	return !memcmp(&a->what, &b->what, sizeof(a->what)) && a->at_exit == b->at_exit && !a->place && !a->what.counted;
 }
 
 /* Each distinct fetch of a row is taken once. */
@@ -290,10 +308,25 @@ static u32 add_fetch(struct parser *p, const struct fetch *f)
 		if (same_fetch(&b->fetch[i], f))
 			return i;
 	if (b->fetches == PROBE_FETCHES_MAX) {
-		parse_fail(p, f->at, "expected at most %d different values from the call in one row", PROBE_FETCHES_MAX);
+		parse_fail(p, f->at, TOO_MANY, PROBE_FETCHES_MAX);
 		return NONE;
 	}
 	b->fetch[b->fetches] = *f;
+	return b->fetches++;
+}
+
+/* An array whose length is a value of the call stands right behind that value, and so is never shared. */
+static u32 add_counted(struct parser *p, struct spec *s)
+{
+	struct probe_body *b = p->body;
+
+	if (b->fetches + 2 > PROBE_FETCHES_MAX) {
+		parse_fail(p, s->f.at, TOO_MANY, PROBE_FETCHES_MAX);
+		return NONE;
+	}
+	s->length.at_exit = s->f.at_exit |= s->length.at_exit;
+	b->fetch[b->fetches++] = s->length;
+	b->fetch[b->fetches] = s->f;
 	return b->fetches++;
 }
 
@@ -312,7 +345,7 @@ static u32 fetch_node(struct parser *p)
 		p->at += 3;
 		s.f.at_exit = true;
 	}
-	u32 number = add_fetch(p, &s.f);
+	u32 number = s.f.what.counted ? add_counted(p, &s) : add_fetch(p, &s.f);
 
 	if (number == NONE)
 		return NONE;
@@ -474,6 +507,8 @@ static const struct call {
 	bool second, word;              /* a second value; a word that may follow */
 } calls[] = {
 	{ "name", CALL_NAME, 0, 0 }, { "sym", CALL_SYM, 0, 0 }, { "cur", CALL_CUR, 0, 1 }, { "min", CALL_MIN, 1, 0 }, { "max", CALL_MAX, 1, 0 },
+	{ "log2", CALL_LOG2, 0, 0 }, { "product", CALL_PRODUCT, 0, 0 }, { "last", CALL_LAST, 0, 0 },
+	{ "or", CALL_OR, 1, 0 },
 };
 
 static u32 call_node(struct parser *p, const struct call *c)
@@ -513,7 +548,7 @@ static u32 word_node(struct parser *p)
 		for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 			if (is_word(p, length, calls[i].name))
 				return call_node(p, &calls[i]);
-		return fail(p, p->at, "one of the functions name sym cur min max");
+		return fail(p, p->at, "one of the functions name sym cur min max log2 product last or");
 	}
 	if (is_word(p, length, "letter")) {
 		n.kind = NODE_LETTER;

@@ -23,7 +23,7 @@ enum {
 
 enum node_kind { NODE_NUMBER, NODE_FETCH, NODE_TEXT, NODE_WORD, NODE_LETTER, NODE_KEY, NODE_INDEX, NODE_NOT, NODE_MINUS, NODE_BINARY, NODE_CALL };
 enum operator { OP_OR, OP_AND, OP_BITAND, OP_EQ, OP_NE, OP_LE, OP_GE, OP_SHL, OP_SHR, OP_LT, OP_GT, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD };
-enum function { CALL_NAME, CALL_SYM, CALL_CUR, CALL_MIN, CALL_MAX };
+enum function { CALL_NAME, CALL_SYM, CALL_CUR, CALL_MIN, CALL_MAX, CALL_LOG2, CALL_PRODUCT, CALL_LAST, CALL_OR };
 
 #define NONE UINT32_MAX
 
@@ -80,7 +80,7 @@ struct probe_body {
 	const char *domain;
 	u32 stack;
 	u64 min_ns;
-	bool entry, data, trust, callstack, sret;
+	bool entry, data, trust, careful, callstack, sret;
 };
 
 struct source {

@@ -73,17 +73,13 @@ static void read_static(struct reading *r, Elf_Data *data, size_t strings, size_
 			add(r, elf_strptr(r->elf, strings, s.st_name), SYMBOL_HIDDEN);
 }
 
-static u32 relocation_flags(GElf_Half machine, u32 type)
+static u32 relocation_flags(u32 type)
 {
-	if (machine == EM_X86_64)
-		return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ? SYMBOL_CALLED : type == R_X86_64_64 ? SYMBOL_IN_DATA : 0;
-	if (machine == EM_AARCH64)
-		return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT ? SYMBOL_CALLED : type == R_AARCH64_ABS64 ? SYMBOL_IN_DATA : 0;
-	return 0;
+	return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ? SYMBOL_CALLED : type == R_X86_64_64 ? SYMBOL_IN_DATA : 0;
 }
 
 /* A relocation that names a symbol is how the loader, and we, can lead its calls elsewhere. */
-static void read_relocations(struct reading *r, Elf_Data *data, const GElf_Shdr *head, GElf_Half machine)
+static void read_relocations(struct reading *r, Elf_Data *data, const GElf_Shdr *head)
 {
 	Elf_Scn *table = elf_getscn(r->elf, head->sh_link);
 	Elf_Data *symbols = table ? elf_getdata(table, NULL) : NULL;
@@ -95,7 +91,7 @@ static void read_relocations(struct reading *r, Elf_Data *data, const GElf_Shdr 
 	if (!symbols || !gelf_getshdr(table, &names) || names.sh_type != SHT_DYNSYM)
 		return;
 	for (size_t i = 0; i < count && gelf_getrela(data, (int)i, &rela); i++) {
-		u32 flags = relocation_flags(machine, (u32)GELF_R_TYPE(rela.r_info));
+		u32 flags = relocation_flags((u32)GELF_R_TYPE(rela.r_info));
 
 		if (flags && gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &s))
 			add(r, elf_strptr(r->elf, names.sh_link, s.st_name), flags);
@@ -104,12 +100,9 @@ static void read_relocations(struct reading *r, Elf_Data *data, const GElf_Shdr 
 
 static bool read_sections(struct reading *r)
 {
-	GElf_Ehdr file;
 	GElf_Shdr head;
 	bool dynamic = false;
 
-	if (!gelf_getehdr(r->elf, &file))
-		return false;
 	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(r->elf, scn));) {
 		Elf_Data *data;
 		size_t count;
@@ -124,7 +117,7 @@ static bool read_sections(struct reading *r)
 		else if (data && head.sh_type == SHT_SYMTAB)
 			read_static(r, data, head.sh_link, count);
 		else if (data)
-			read_relocations(r, data, &head, file.e_machine);
+			read_relocations(r, data, &head);
 	}
 	return dynamic;
 }
@@ -154,9 +147,21 @@ static void unite(struct library *l)
 			l->symbol[i].flags &= ~(u32)SYMBOL_HIDDEN;
 }
 
+/* Why it is no file of a program that could be recorded. NULL: it is one. */
+static const char *fault_of(Elf *elf)
+{
+	GElf_Ehdr file;
+
+	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &file))
+		return "it is not an ELF file";
+	if (gelf_getclass(elf) != ELFCLASS64 || file.e_machine != EM_X86_64)
+		return "it is for another machine: calls are seen in programs for x86-64";
+	return NULL;
+}
+
 bool library_read(struct library *l, const char *path, char *why, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);         /* it may be a pipe that nobody writes to */
 	struct reading r = { .to = l };
 
 	*l = (struct library) { 0 };
@@ -166,17 +171,19 @@ bool library_read(struct library *l, const char *path, char *why, size_t size)
 	}
 	elf_version(EV_CURRENT);
 	r.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	bool good = r.elf && elf_kind(r.elf) == ELF_K_ELF && read_sections(&r);
+	const char *fault = fault_of(r.elf);
 
-	if (!good)
-		snprintf(why, size, r.elf && elf_kind(r.elf) == ELF_K_ELF ? "it has no dynamic symbols: a static program, or no library" : "it is not an ELF file");
+	if (!fault && !read_sections(&r))
+		fault = "it has no dynamic symbols: a static program, or no library";
+	if (fault)
+		snprintf(why, size, "%s", fault);
 	elf_end(r.elf);
 	close(fd);
-	if (good)
-		unite(l);
-	else
+	if (fault)
 		library_release(l);
-	return good;
+	else
+		unite(l);
+	return !fault;
 }
 
 void library_release(struct library *l)
@@ -231,6 +238,13 @@ static bool has_slot(const struct probe_rule *rule, const char *name)
 	return false;
 }
 
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* Tables may be in tables, as OrtApi is behind OrtApiBase; a name in a circle is not found. */
 static bool reached_by_table(const struct library *l, const char *path, const struct probe_set *set, const char *name, int depth)
 {
@@ -251,11 +265,12 @@ static bool reached_by_table(const struct library *l, const char *path, const st
 struct library_match library_match(const struct library *l, const char *path, const struct probe_set *set, u32 row)
 {
 	const struct probe_rule *rule = set->rule[row];
-	const char *base = strrchr(path, '/');
 	struct library_match m = { 0 };
 
+	if (rule->role == ROLE_MODULE)
+		return m;
 	match_symbols(l, rule->symbol, &m);
-	m.other = rule->body->library && m.exported && !glob_fits(rule->body->library, base ? base + 1 : path);
+	m.other = rule->body->library && m.exported && !glob_fits(rule->body->library, base_of(path));
 	m.by_table = strchr(rule->symbol, '.') && reached_by_table(l, path, set, rule->symbol, 0);
 	return m;
 }
@@ -263,4 +278,29 @@ struct library_match library_match(const struct library *l, const char *path, co
 bool library_seen(const struct library_match *m)
 {
 	return !m->other && (m->exported || m->imported || m->by_table);
+}
+
+/* Something is seen of the library that this row's file is for. */
+static bool sees_any(const struct library *l, const char *path, const struct probe_set *set, const struct probe_rule *of)
+{
+	for (u32 i = 0; i < set->rules; i++) {
+		struct library_match m = { 0 };
+
+		if (set->rule[i]->file == of->file)
+			m = library_match(l, path, set, i);
+		if (library_seen(&m))
+			return true;
+	}
+	return false;
+}
+
+const char *library_unseen(const struct library *l, const char *path, const struct probe_set *set, u32 n)
+{
+	for (u32 i = 0; i < set->rules; i++) {
+		const struct probe_rule *rule = set->rule[i];
+
+		if (rule->role == ROLE_MODULE && glob_fits(rule->symbol, base_of(path)) && !sees_any(l, path, set, rule) && !n--)
+			return rule->preset ? rule->preset : rule->domain;
+	}
+	return NULL;
 }

@@ -34,6 +34,8 @@ struct library_match {
 
 bool library_read(struct library *l, const char *path, char *why, size_t size);        /* false: `why` says why not */
 void library_release(struct library *l);
+/* The nth preset or file of rows, from 0 on, whose library the file holds without a row of it seeing anything there; NULL: no more. */
+const char *library_unseen(const struct library *l, const char *path, const struct probe_set *set, u32 n);
 struct library_match library_match(const struct library *l, const char *path, const struct probe_set *set, u32 row);
 bool library_seen(const struct library_match *m);
 

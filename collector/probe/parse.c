@@ -11,14 +11,14 @@
 
 const char *const probe_role_name[PROBE_ROLES] = {
 	[ROLE_SPAN] = "span", [ROLE_DISPATCH] = "dispatch", [ROLE_SUBMIT] = "submit", [ROLE_WAIT] = "wait", [ROLE_COPY] = "copy",
-	[ROLE_ALLOC] = "alloc", [ROLE_FREE] = "free", [ROLE_COUNTER] = "counter", [ROLE_MARK] = "mark", [ROLE_BIND] = "bind",
-	[ROLE_ALIAS] = "alias", [ROLE_SET] = "set", [ROLE_TIME] = "time", [ROLE_TABLE] = "table",
+	[ROLE_ALLOC] = "alloc", [ROLE_FREE] = "free", [ROLE_RETAIN] = "retain", [ROLE_COUNTER] = "counter", [ROLE_MARK] = "mark", [ROLE_THREAD] = "thread",
+	[ROLE_BIND] = "bind", [ROLE_ALIAS] = "alias", [ROLE_SET] = "set", [ROLE_TIME] = "time", [ROLE_TABLE] = "table",
+	[ROLE_BUILTIN] = "builtin", [ROLE_GETTER] = "getter", [ROLE_MODULE] = "module",
 };
 
-enum { SYMBOL_MAX = 1000 };
+enum { SYMBOL_MAX = 1000, ROLES_TEXT = 256 };
 
-#define ROLES "span, dispatch, submit, wait, copy, alloc, free, counter, mark, bind, alias, set, time or table"
-#define FLAGS "entry, data, trust, callstack or sret"
+#define FLAGS "entry, data, trust, careful, callstack or sret"
 
 /* ---- messages ----------------------------------------------------------------------------- */
 
@@ -212,7 +212,7 @@ static const struct option {
 static bool *flag_of(struct probe_body *b, const char *word, size_t length)
 {
 	const struct { const char *name; bool *to; } flags[] = {
-		{ "entry", &b->entry }, { "data", &b->data }, { "trust", &b->trust }, { "callstack", &b->callstack }, { "sret", &b->sret },
+		{ "entry", &b->entry }, { "data", &b->data }, { "trust", &b->trust }, { "careful", &b->careful }, { "callstack", &b->callstack }, { "sret", &b->sret },
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
@@ -260,6 +260,9 @@ static bool take_slot(struct parser *p)
 
 	if (!take_number(p, SLOT_INDEX_MAX - 1, &index) || parse_peek(p, 0) != '=')
 		return parse_fail(p, start, "expected a slot of the table, such as 9=Api.Run (at most %d)", SLOT_INDEX_MAX - 1);
+	for (u32 i = 0; i < b->slots; i++)
+		if (b->slot[i].index == index)
+			return parse_fail(p, start, "expected another slot: %llu is there already", (unsigned long long)index);
 	p->at++;
 	while (isalnum((unsigned char)parse_peek(p, length)) || parse_peek(p, length) == '_' || parse_peek(p, length) == '.')
 		length++;
@@ -317,7 +320,7 @@ static bool take_items(struct parser *p)
 
 static bool is_symbol(char c)
 {
-	return isalnum((unsigned char)c) || (c && strchr("_.$*?@[]", c));
+	return isalnum((unsigned char)c) || (c && strchr("_.$*?[]", c));
 }
 
 struct symbols {
@@ -327,16 +330,18 @@ struct symbols {
 
 static bool check_symbol(struct parser *p, const char *at, size_t length)
 {
-	size_t prefix = 0;
+	size_t prefix = 0, brackets;
 	char there[40];
 
 	while (prefix < length && at[prefix] != '*' && at[prefix] != '?')
 		prefix++;
 	if (!length)
 		return parse_fail(p, at, "expected a symbol, not %s", parse_quote(p, at, there));
-	if (prefix < length && prefix < PREFIX_MIN)
-		return parse_fail(p, at, "expected at least %d characters before the first '*' or '?'", PREFIX_MIN);
 	const char *open = memchr(at, '[', length), *close = memchr(at, ']', length);
+
+	brackets = open && close > open && (size_t)(close - at) < prefix ? (size_t)(close - open) : 0;    /* all in them are one character */
+	if (prefix < length && prefix - brackets < PREFIX_MIN)
+		return parse_fail(p, at, "expected at least %d characters before the first '*' or '?'", PREFIX_MIN);
 
 	p->lettered &= open != NULL;
 	for (const char *c = open ? open + 1 : at; open && close && c < close; c++)
@@ -371,11 +376,21 @@ static bool take_symbols(struct parser *p, struct symbols *s)
 	return true;
 }
 
+/* "span, dispatch ... or module" */
+static const char *all_roles(char to[static ROLES_TEXT])
+{
+	int used = snprintf(to, ROLES_TEXT, "%s", probe_role_name[0]);
+
+	for (u32 i = 1; i < PROBE_ROLES && used < ROLES_TEXT; i++)
+		used += snprintf(to + used, (size_t)(ROLES_TEXT - used), "%s%s", i + 1 < PROBE_ROLES ? ", " : " or ", probe_role_name[i]);
+	return to;
+}
+
 static bool take_role(struct parser *p, enum probe_role *role)
 {
 	bool more = parse_blanks(p);
 	size_t length = more ? parse_word(p) : 0;
-	char there[40];
+	char there[40], roles[ROLES_TEXT];
 
 	for (u32 i = 0; i < PROBE_ROLES; i++) {
 		if (strlen(probe_role_name[i]) == length && !memcmp(probe_role_name[i], p->at, length)) {
@@ -384,7 +399,7 @@ static bool take_role(struct parser *p, enum probe_role *role)
 			return true;
 		}
 	}
-	return parse_fail(p, p->at, "expected a role (" ROLES "), not %s", parse_quote(p, p->at, there));
+	return parse_fail(p, p->at, "expected a role (%s), not %s", all_roles(roles), parse_quote(p, p->at, there));
 }
 
 static const char *domain_of(struct parser *p)
@@ -407,10 +422,22 @@ static struct probe_body *new_body(struct parser *p)
 	return set->body[set->bodies++] = b;
 }
 
+static bool is_builtin(const char *symbol)
+{
+	static const char *const names[] = { PROBE_BUILTINS };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(names[i], symbol))
+			return true;
+	return false;
+}
+
 static bool add_rule(struct parser *p, struct probe_rule rule, const char *at)
 {
 	struct probe_set *set = p->set;
 
+	if (rule.role == ROLE_BUILTIN && !is_builtin(rule.symbol))
+		return parse_fail(p, at, "expected a function that mlprof has code for: see mlprof-probes(5)");
 	if (set->rules == PROBE_ROWS_MAX)
 		return parse_fail(p, at, "expected at most %d rows in all files together", PROBE_ROWS_MAX);
 	ARRAY_ROOM(set->rule, set->rule_cap, set->rules + 1);
@@ -449,6 +476,7 @@ static bool add_rules(struct parser *p, const struct symbols *s, enum probe_role
 	};
 
 	rule.line = line_of(p, s->at);
+	rule.number = p->set->bodies - 1;
 	for (const char *at = s->at, *end = s->at + s->length; at < end;) {
 		const char *bar = memchr(at, '|', (size_t)(end - at));
 		size_t length = (size_t)((bar ? bar : end) - at);

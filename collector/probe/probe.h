@@ -8,7 +8,7 @@
  *   probe_number(), probe_text()      a key of the row, from these values and what the model knows
  *
  * mlprof-probes(5) describes the language. The number of a row is its index in the table and in the set.
- * Which row a symbol gets: one that names it goes before one with a wildcard, then the one that stands first.
+ * Which row a symbol gets: the one that stands first. In each file those that name it come before those with a wildcard.
  */
 #ifndef PROBE_H
 #define PROBE_H
@@ -19,28 +19,37 @@
 #include <stdbool.h>
 
 enum probe_role {
-	ROLE_SPAN,              /* a call; name, flops, bytes */
+	ROLE_SPAN,              /* a call; name, flops, bytes; kernel: if it is not 0, it computes and is among the kernels */
 	ROLE_DISPATCH,          /* ... that puts a kernel on a queue; name, queue, of, wait, gx gy gz, lx ly lz, flops, bytes */
 	ROLE_SUBMIT,            /* ... that sends what was put on a queue to the device; queue; of: a part of it, such as a command buffer; wait: if it
 				 * is not 0, the call waits for the end, too */
-	ROLE_WAIT,              /* ... that blocks until the queue is through; queue, of */
+	ROLE_WAIT,              /* ... that blocks until the queue is through; queue, of; over: if it is 0, the queue is not, the call only looked; until: as far as it
+				 * was when a queue was set on this handle */
 	ROLE_COPY,              /* ... that moves bytes, dir, queue, of, wait */
-	ROLE_ALLOC,             /* heap, ptr, size, label */
+	ROLE_ALLOC,             /* heap, ptr, size, label; own: other memory than the program's heap; in: the address of an alloc that it lies in; was: of one
+				 * that it takes the place of */
 	ROLE_FREE,              /* heap, ptr; any: it need not be one that an alloc has made */
+	ROLE_RETAIN,            /* heap, ptr: one more free is needed to end it */
 	ROLE_COUNTER,           /* value, name, unit */
 	ROLE_MARK,              /* name: a moment */
-	ROLE_BIND,              /* key gets a name */
+	ROLE_THREAD,            /* the calling thread gets a name */
+	ROLE_BIND,              /* key gets a name, and all other numbers of the row; heap: an alloc there with the address key is labelled so, too */
 	ROLE_ALIAS,             /* key is called as from is */
 	ROLE_SET,               /* val is the current object of key (as=WORD: one of several kinds) */
 	ROLE_TIME,              /* of: as a dispatch or submit had it; start, end in seconds of the device's clock */
 	ROLE_TABLE,             /* at: an array of functions; its slots have names, which rows can probe. Nothing to show. */
+	ROLE_BUILTIN,           /* mlprof's own code takes part in the call (PROBE_BUILTINS). Nothing to show. */
+	ROLE_GETTER,            /* symbol: the name of a function; at: the place where the call put it. Nothing to show. */
+	ROLE_MODULE,            /* no function: a file that holds the library in one piece, so that nothing of it may be seen */
 	PROBE_ROLES
 };
 
 extern const char *const probe_role_name[PROBE_ROLES];
 
-/* Codes of `dir`, when a row fetches it: those of cudaMemcpyKind. */
-enum probe_direction { DIRECTION_H2H, DIRECTION_H2D, DIRECTION_D2H, DIRECTION_D2D, DIRECTION_UNKNOWN };
+/* Codes of `dir`, when a row fetches it: those of cudaMemcpyKind, but for the last ones. */
+enum probe_direction { DIRECTION_H2H, DIRECTION_H2D, DIRECTION_D2H, DIRECTION_D2D, DIRECTION_FILL, DIRECTION_UNKNOWN };
+
+extern const char *const probe_direction_name[DIRECTION_UNKNOWN];
 
 enum {
 	PROBE_KEYS_MAX = 40,            /* of a row */
@@ -53,6 +62,7 @@ struct probe_rule {
 	char letter;                    /* the one that "[cd]" stands for here; 0: none */
 	const char *file;               /* as the user named it; of a preset "blas.probes" */
 	u32 line;
+	u32 number;                     /* of the row as it is written: "a|b" is one */
 	const char *preset;             /* NULL: from a user's file */
 	const char *domain;             /* dom=, else the name of the preset or of the file without its ending */
 	u64 min_ns;
@@ -79,6 +89,7 @@ bool probes_select(struct probe_set *set, const char *words, struct probe_error 
 u32 probes_count(const struct probe_set *set);
 const struct probe_rule *probes_rule(const struct probe_set *set, u32 row);      /* NULL: no such row */
 
+bool probes_has_preset(const struct probe_set *set, const char *name);          /* it was chosen, though it may have no rows */
 bool probes_compile(const struct probe_set *set, struct buf *to);               /* false: no memory */
 /* Source of all rows, with lines "#file NAME" before those of each file; read back, it gives the same rows and numbers. */
 void probes_source(const struct probe_set *set, struct buf *to);
@@ -102,6 +113,7 @@ void probe_preset_purpose(const struct probe_preset *preset, char *to, size_t si
 struct probe_value {
 	u8 type, count;                 /* TYPE_* */
 	bool known;
+	bool more;                      /* elements than there is room for */
 	u16 length;
 	const char *text;               /* strings; not ended by NUL */
 	u64 number[PROBE_ARRAY_MAX];    /* as the record has them */
@@ -134,6 +146,7 @@ const char *probe_key(const struct probe_rule *rule, u32 i);
 bool probe_key_shown(const struct probe_rule *rule, u32 i);     /* not one that the role knows: an argument to show */
 bool probe_key_is_text(const struct probe_rule *rule, u32 i);   /* else probe_number() may answer */
 bool probe_has(const struct probe_rule *rule, const char *key);
+const char *probe_rate_unit(const char *key);                   /* of amounts whose sum over the time is shown; NULL: it is no such key */
 
 /* False: no such key, no number, or not known. `whole` is the value cut to an integer; each may be NULL. */
 bool probe_number(const struct probe_rule *rule, const char *key, const struct probe_scope *scope, double *value, i64 *whole);

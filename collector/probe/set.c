@@ -70,6 +70,21 @@ static struct source *keep_source(struct probe_set *set, const char *file, const
 	return s;
 }
 
+/* What the file says of one function goes before what it says of many, wherever it says so. */
+static void put_names_first(struct probe_rule **rule, u32 count)
+{
+	struct probe_rule **sorted = new_zeroed(count, sizeof(*sorted));
+	u32 used = 0;
+
+	for (int wild = 0; wild <= 1; wild++)
+		for (u32 i = 0; i < count; i++)
+			if (!strpbrk(rule[i]->symbol, "*?") == !wild)
+				sorted[used++] = rule[i];
+	for (u32 i = 0; i < count; i++)
+		rule[i] = sorted[i];
+	free(sorted);
+}
+
 bool probes_add(struct probe_set *set, const char *file, const char *text, size_t length, const char *preset, struct probe_error *error)
 {
 	u32 rules = set->rules, bodies = set->bodies, texts = set->texts, sources = set->sources;
@@ -77,15 +92,26 @@ bool probes_add(struct probe_set *set, const char *file, const char *text, size_
 	struct parser p = { .set = set, .file = s->file, .preset = s->preset, .text = s->text, .end = s->text + length, .error = error };
 
 	error->text[0] = 0;
-	if (parse_file(&p))
-		return true;
-	shrink(set, rules, bodies, texts, sources);
-	return false;
+	if (!parse_file(&p)) {
+		shrink(set, rules, bodies, texts, sources);
+		return false;
+	}
+	if (set->rules > rules)
+		put_names_first(&set->rule[rules], set->rules - rules);
+	return true;
 }
 
 u32 probes_count(const struct probe_set *set)
 {
 	return set->rules;
+}
+
+bool probes_has_preset(const struct probe_set *set, const char *name)
+{
+	for (u32 i = 0; i < set->sources; i++)
+		if (set->source[i].preset && !strcmp(set->source[i].preset, name))
+			return true;
+	return false;
 }
 
 const struct probe_rule *probes_rule(const struct probe_set *set, u32 row)

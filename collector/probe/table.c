@@ -48,11 +48,13 @@ static void put_slots(struct table *t, const struct probe_set *set, u32 row)
 static u16 flags_of(const struct probe_rule *rule)
 {
 	const struct probe_body *b = rule->body;
-	bool table = rule->role == ROLE_TABLE;
+	bool table = rule->role == ROLE_TABLE, careful = !b->trust || b->careful;
 
 	return (u16)((strpbrk(rule->symbol, "*?") ? PROBE_GLOB : 0) | (b->entry ? PROBE_ENTRY : 0) | (b->callstack ? PROBE_CALLSTACK : 0) |
-		     (b->data ? PROBE_DATA : 0) | (b->trust ? 0 : PROBE_CAREFUL) | (table ? PROBE_TABLE : 0) |
-		     (table && probe_has(rule, "size") ? PROBE_SIZED : 0));
+		     (b->data ? PROBE_DATA : 0) | (careful ? PROBE_CAREFUL : 0) | (table ? PROBE_TABLE : 0) |
+		     (table && probe_has(rule, "size") ? PROBE_SIZED : 0) | (rule->role == ROLE_MODULE ? PROBE_MODULE : 0) |
+		     (rule->role == ROLE_BUILTIN ? PROBE_BUILTIN : 0) |
+		     (rule->role == ROLE_GETTER ? PROBE_GETTER : 0));
 }
 
 /* Rows of one line share their fetches. */

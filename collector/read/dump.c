@@ -35,8 +35,7 @@ int dump_flush(struct dump *d)
 	return d->error ? -1 : 0;
 }
 
-__attribute__((format(printf, 2, 3)))
-static void put(struct dump *d, const char *format, ...)
+void dump_put(struct dump *d, const char *format, ...)
 {
 	va_list args;
 
@@ -47,17 +46,22 @@ static void put(struct dump *d, const char *format, ...)
 	va_end(args);
 }
 
-static void put_text(struct dump *d, const char *text, u32 len)
+void dump_plain(struct dump *d, const char *text, u32 len)
 {
 	u32 i;
 
-	put(d, " \"");
 	for (i = 0; i < len; i++) {
 		u8 c = (u8)text[i];
 
-		put(d, isprint(c) && c != '"' && c != '\\' ? "%c" : "\\x%02x", c);
+		dump_put(d, isprint(c) && c != '"' && c != '\\' ? "%c" : "\\x%02x", c);
 	}
-	put(d, "\"");
+}
+
+static void put_text(struct dump *d, const char *text, u32 len)
+{
+	dump_put(d, " \"");
+	dump_plain(d, text, len);
+	dump_put(d, "\"");
 }
 
 static const char *const value_format[] = {
@@ -69,21 +73,22 @@ static void put_value(struct dump *d, const struct field *f, u64 value)
 {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	put(d, value_format[f->unit], f->name, (unsigned long long)value);
+	dump_put(d, value_format[f->unit], f->name, (unsigned long long)value);
 #pragma GCC diagnostic pop
 }
 
-static void put_event(struct dump *d, const struct event *e)
+static void put_event(struct dump *d, const struct chunk_head *h, const struct event *e)
 {
 	const struct shape *s = &shape_of[e->type];
 	u32 i;
 
-	put(d, "%s", s->name);
+	dump_put(d, "%s", s->name);
 	for (i = 0; i < s->fields; i++)
 		put_value(d, &s->field[i], e->body[i]);
 	if (s->text)
 		put_text(d, e->text, e->text_len);
-	put(d, "\n");
+	dump_probed(d, h, e);
+	dump_put(d, "\n");
 }
 
 static void put_packed(struct dump *d, u64 w, u64 body)
@@ -92,12 +97,12 @@ static void put_packed(struct dump *d, u64 w, u64 body)
 	unsigned long long addr = w & PACKED_ADDR_MASK;
 
 	if (kind == KIND_node)
-		put(d, "node parent=#%llu pc=0x%llx\n", (unsigned long long)(body & NODE_MASK), (unsigned long long)(w >> 3));
+		dump_put(d, "node parent=#%llu pc=0x%llx\n", (unsigned long long)(body & NODE_MASK), (unsigned long long)(w >> 3));
 	else if (packed_of[kind].words)
-		put(d, "%s addr=0x%llx size=%llu node=#%u\n", packed_of[kind].name, addr,
-		    (unsigned long long)(body >> NODE_BITS), (u32)body & NODE_MASK);
+		dump_put(d, "%s addr=0x%llx size=%llu node=#%u\n", packed_of[kind].name, addr,
+			 (unsigned long long)(body >> NODE_BITS), (u32)body & NODE_MASK);
 	else
-		put(d, "%s addr=0x%llx\n", packed_of[kind].name, addr);
+		dump_put(d, "%s addr=0x%llx\n", packed_of[kind].name, addr);
 }
 
 static void put_records(struct dump *d, const union chunk *c, u32 up)
@@ -113,15 +118,15 @@ static void put_records(struct dump *d, const union chunk *c, u32 up)
 		if (kind != KIND_event) {
 			down += packed_of[kind].words;
 			t += kind == KIND_node ? 0 : w >> PACKED_DT_SHIFT;
-			put(d, "  %llu ", (unsigned long long)t);
+			dump_put(d, "  %llu ", (unsigned long long)t);
 			put_packed(d, w, c->word[CHUNK_WORDS - (down ? down : 1)]);
 			continue;
 		}
 		down += event_words(w);
 		t += w >> EVENT_DT_SHIFT;
 		e = chunk_event(c, w, down);
-		put(d, "  %llu ", (unsigned long long)t);
-		put_event(d, &e);
+		dump_put(d, "  %llu ", (unsigned long long)t);
+		put_event(d, &c->head, &e);
 		if (e.type == EVENT_at)
 			t = EVENT_BODY(&e, at)->ticks;
 	}
@@ -134,12 +139,12 @@ void dump_chunk(void *dump, const union chunk *c, u64 number)
 	struct extent to;
 
 	if (chunk_check(c, &to)) {
-		put(d, "chunk %llu refused\n", (unsigned long long)number);
+		dump_put(d, "chunk %llu refused\n", (unsigned long long)number);
 		return;
 	}
-	put(d, "chunk %llu pid=%u born=%llu slot=%u seq=%llu t0=%llu node_base=%u lost=%u reached=%llu records=%u\n",
-	    (unsigned long long)number, h->pid, (unsigned long long)h->born, h->slot, (unsigned long long)h->seq,
-	    (unsigned long long)h->t0, h->node_base, h->lost, (unsigned long long)h->reserved, to.records);
+	dump_put(d, "chunk %llu pid=%u born=%llu slot=%u seq=%llu t0=%llu node_base=%u lost=%u reached=%llu records=%u\n",
+		 (unsigned long long)number, h->pid, (unsigned long long)h->born, h->slot, (unsigned long long)h->seq,
+		 (unsigned long long)h->t0, h->node_base, h->lost, (unsigned long long)h->reserved, to.records);
 	put_records(d, c, to.up);
 }
 
@@ -163,15 +168,15 @@ static void page_event(struct dump *d, u32 type)
 	const struct shape *s = &shape_of[type];
 	u32 i;
 
-	put(d, "### %u %s\n\n%s\n\n", type, s->name, s->meaning);
+	dump_put(d, "### %u %s\n\n%s\n\n", type, s->name, s->meaning);
 	if (s->fields || s->text)
-		put(d, "| field | unit | meaning |\n|---|---|---|\n");
+		dump_put(d, "| field | unit | meaning |\n|---|---|---|\n");
 	for (i = 0; i < s->fields; i++)
-		put(d, "| %s | %s | %s |\n", s->field[i].name, unit_name[s->field[i].unit], s->field[i].meaning);
+		dump_put(d, "| %s | %s | %s |\n", s->field[i].name, unit_name[s->field[i].unit], s->field[i].meaning);
 	if (s->text)
-		put(d, "| | text | %s |\n", s->text);
+		dump_put(d, "| | text | %s |\n", s->text);
 	if (s->fields || s->text)
-		put(d, "\n");
+		dump_put(d, "\n");
 }
 
 int replay_format(int fd)
@@ -179,11 +184,11 @@ int replay_format(int fd)
 	struct dump d = { .fd = fd };
 	u32 i;
 
-	put(&d, page_head, CHUNK_BYTES, CHUNK_HEAD_WORDS, WIRE_VERSION);
+	dump_put(&d, page_head, CHUNK_BYTES, CHUNK_HEAD_WORDS, WIRE_VERSION);
 	for (i = 0; i < 8; i++)
 		if (packed_of[i].name)
-			put(&d, "| %u | %s | %u | %s |\n", i, packed_of[i].name, packed_of[i].words, packed_of[i].meaning);
-	put(&d, "\n## Events\n\n");
+			dump_put(&d, "| %u | %s | %u | %s |\n", i, packed_of[i].name, packed_of[i].words, packed_of[i].meaning);
+	dump_put(&d, "\n## Events\n\n");
 	for (i = 0; i < EVENT_TYPES; i++)
 		if (shape_of[i].name)
 			page_event(&d, i);

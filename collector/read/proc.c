@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -75,6 +77,37 @@ bool proc_sample(u32 pid, struct rec_sample *to)
 		.cpu = cpu_ns(pid, stat),
 	};
 	return true;
+}
+
+/* Until its parent has taken it, its number is its own and its status is shown. */
+static bool end_of_zombie(u32 pid, int pidfd, int *wait_status)
+{
+	char stat[2048];
+
+	if (!read_text(pid, "stat", stat, sizeof(stat)) || !strstr(stat, ") Z ") || syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0))
+		return false;
+	*wait_status = (int)stat_field(stat, 52);
+	return true;
+}
+
+/* From linux/pidfd.h of Linux 6.15, which tells this to whoever holds a process that was taken. */
+struct pidfd_end { u64 mask, cgroup; u32 ids[11]; i32 wait_status; };
+#define PIDFD_GET_END _IOWR(0xFF, 11, struct pidfd_end)
+enum { PIDFD_HAS_END = 1 << 3 };
+
+static bool end_of_taken(int pidfd, int *wait_status)
+{
+	struct pidfd_end e = { .mask = PIDFD_HAS_END };
+
+	if (ioctl(pidfd, PIDFD_GET_END, &e) || !(e.mask & PIDFD_HAS_END))
+		return false;
+	*wait_status = e.wait_status;
+	return true;
+}
+
+bool proc_end(u32 pid, int pidfd, int *wait_status)
+{
+	return end_of_zombie(pid, pidfd, wait_status) || end_of_taken(pidfd, wait_status);
 }
 
 static FILE *open_jit_map(u32 pid, u32 uid)

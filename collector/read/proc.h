@@ -9,6 +9,9 @@
 
 bool proc_sample(u32 pid, struct rec_sample *to);
 
+/* How a process ended that need not be our child, as wait() would say it. False: nobody knows any more. */
+bool proc_end(u32 pid, int pidfd, int *wait_status);
+
 /* Calls `name` for every line of /tmp/perf-PID.map, up to a bound. */
 void proc_jit_names(u32 pid, u32 uid, void (*name)(void *to, const struct rec_jit_name *r, const char *text, size_t len), void *to);
 

@@ -125,5 +125,6 @@ int replay_dump(const char *path, int fd, char *why, size_t why_size)
 		say(why, why_size, strerror(d.error), 0);
 		n = -1;
 	}
+	dump_probes_free(&d);
 	return n < 0 ? -1 : 0;
 }

@@ -48,6 +48,30 @@ void buf_print(struct buf *b, const char *format, ...)
 	}
 }
 
+static bool is_plain_word(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (!text[i] || strchr(" \t\n'\"\\$&|;<>()*?[]~#`!", text[i]))
+			return false;
+	return length;
+}
+
+void buf_word(struct buf *b, const char *text, size_t length)
+{
+	if (is_plain_word(text, length)) {
+		buf_add(b, text, length);
+		return;
+	}
+	buf_char(b, '\'');
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '\'')
+			buf_text(b, "'\\''");
+		else
+			buf_char(b, text[i]);
+	}
+	buf_char(b, '\'');
+}
+
 int buf_write(const struct buf *b, int fd)
 {
 	for (size_t done = 0; done < b->used;) {

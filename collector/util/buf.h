@@ -41,6 +41,7 @@ static inline void buf_char(struct buf *b, char c)
 	buf_add(b, &c, 1);
 }
 
+void buf_word(struct buf *b, const char *text, size_t length);  /* as a shell would take it: quoted where it must be */
 int buf_write(const struct buf *b, int fd);     /* all of it; 0 or -errno */
 void buf_release(struct buf *b);
 

@@ -2,7 +2,8 @@
  * driver.c - memory of the host that the driver of a device took.
  *
  * A driver allocates while the program is in one of its API's functions; then a wrapper of libmlprof.so is on the stack.
- * What its own threads take can't be told from the program's.
+ * What its own threads take can't be told from the program's. What the wrapper itself asks of the driver, for the sake of times, is
+ * asked from a few functions that are on the stack then.
  */
 #include "driver.h"
 
@@ -30,6 +31,19 @@ static const char *wrapper_name(const struct frames *all)
 	return strncmp(last->function, "w_", 2) ? NULL : last->function + 2;
 }
 
+static bool asks_for_itself(const struct frames *all)
+{
+	static const char *const functions[] = { "vk_op_begin", "vk_op_end", "vk_stamps_keep", "vk_ring_start", "vk_plan_prepare", "vk_clock_read" };
+	const char *name = all->at[all->count - 1].function;
+
+	if (!all->module || strncmp(last_part(all->module->path), "libmlprof.so", 12))
+		return false;
+	for (u32 i = 0; i < sizeof functions / sizeof *functions; i++)
+		if (!strcmp(name, functions[i]))
+			return true;
+	return false;
+}
+
 /* Devices that have a driver: what probes made of a library has none. `only` is one of them. */
 static u32 drivers(const struct process *p, const struct device **only)
 {
@@ -43,10 +57,11 @@ static u32 drivers(const struct process *p, const struct device **only)
 	return count;
 }
 
-const char *driver_call(struct symbols *y, const struct process *p, u32 node)
+const char *driver_call(struct symbols *y, const struct process *p, u32 node, bool *ours)
 {
 	const struct device *any;
 
+	*ours = false;
 	if (!drivers(p, &any))
 		return NULL;
 	for (u32 depth = 0; node && node < p->nodes && depth < DEPTH_MAX; depth++) {
@@ -55,6 +70,7 @@ const char *driver_call(struct symbols *y, const struct process *p, u32 node)
 
 		if (name)
 			return name;
+		*ours |= all.count && asks_for_itself(&all);
 		node = p->node[node].parent;
 	}
 	return NULL;

@@ -5,6 +5,7 @@
  * Clock 4 is there because heap dumps are stamped with it.
  */
 #include "perfetto.h"
+#include "util/buf.h"
 
 #include <stdio.h>
 
@@ -95,22 +96,20 @@ static void attribute(struct perfetto *w, const char *key, const char *text, i64
 	free(text_copy);
 }
 
-/* Arguments, each ended by a NUL, as one line; one that a shell would take apart is put in quotes. */
+/* Arguments, each ended by a NUL, as one line that a shell would take apart again. */
 static char *command_line(const char *command, u32 bytes)
 {
-	char *line = malloc(3 * (size_t)bytes + 1), *to = line;
+	struct buf line = { 0 };
 
-	if (!line)
-		return NULL;
 	for (u32 at = 0; at < bytes;) {
-		int len = strnlen(command + at, bytes - at);
-		const char *quote = len && strcspn(command + at, " \t\n\"'\\$") >= (size_t)len ? "" : "'";
+		size_t length = strnlen(command + at, bytes - at);
 
-		to += sprintf(to, "%s%s%.*s%s", to > line ? " " : "", quote, len, command + at, quote);
-		at += len + 1;
+		if (at)
+			buf_char(&line, ' ');
+		buf_word(&line, command + at, length);
+		at += length + 1;
 	}
-	*to = 0;
-	return line;
+	return line.at;
 }
 
 static void numbered(struct perfetto *w, const char *key, const struct text_list *list)
@@ -173,6 +172,7 @@ static void numbers(struct perfetto *w, const struct symbols *y)
 		{ "mlprof.losses.late", l->late },
 		{ "mlprof.losses.bad_chunks", l->bad_chunks },
 		{ "mlprof.losses.unknown_frees", l->unknown_frees },
+		{ "mlprof.losses.unseen_frees", l->unseen_frees },
 		{ "mlprof.losses.spans", l->spans },
 		{ "mlprof.losses.texts", l->texts },
 		{ "mlprof.losses.works_unfinished", l->unfinished },
@@ -219,6 +219,20 @@ static void devices(struct perfetto *w)
 			device(w, s->process[i]->device[k], ++number);
 }
 
+/* Libraries that were at work and could not be seen. */
+static void unseen(struct perfetto *w)
+{
+	const struct session *s = w->session;
+	char name[64];
+
+	for (u32 i = 0; i < s->unseens; i++) {
+		snprintf(name, sizeof(name), "mlprof.unseen.%u.library", i + 1);
+		attribute(w, name, s->unseen[i].library, 0);
+		snprintf(name, sizeof(name), "mlprof.unseen.%u.path", i + 1);
+		attribute(w, name, s->unseen[i].path, 0);
+	}
+}
+
 /* Needs no session: the file of a collector that was killed in its first moments is a trace, too. */
 void head_open(struct perfetto *w)
 {
@@ -246,5 +260,6 @@ void head_end(struct perfetto *w, const struct symbols *y)
 	numbers(w, y);
 	pools(w);
 	devices(w);
+	unseen(w);
 	numbered(w, "notice", &w->session->notices);
 }

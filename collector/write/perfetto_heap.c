@@ -5,7 +5,8 @@
  *   mmap                  anonymous mappings at the same moment
  *   libc.malloc at exit   what was left, with everything ever allocated as "total"
  *   mmap at exit
- *   OpenCL 0 memory       the memory of a device at its own peak
+ *   OpenCL 0 memory       the memory of a device, or of a library's own heap, at its own peak
+ *   OpenCL 0 memory at exit
  *
  * Each is one dump on a sequence of its own: a second dump on a sequence would be taken as a difference to the
  * first. A dump may be spread over packets; all but the last say `continued`.
@@ -402,6 +403,8 @@ static void device_dumps(struct dump *all, u32 limit)
 			snprintf(heap, sizeof(heap), "%.100s %u memory", d->api, d->number);
 		plain_name(heap);
 		dump(all, &p->device_peak[i], p->pools.at[d->pool].peak_ticks, limit, &(struct request){ heap, d->pool, false });
+		snprintf(heap + strlen(heap), sizeof(heap) - strlen(heap), " at exit");
+		dump(all, &p->at_exit, process_end(all->w->session, p), limit, &(struct request){ heap, d->pool, true });
 	}
 }
 

@@ -158,13 +158,16 @@ static void arg_text(struct bars *b, struct enc *e, const char *name, const char
 /* A block that the driver of a device took says so. */
 static void driver_args(struct bars *b, struct enc *e, u32 node)
 {
-	const char *call = driver_call(b->symbols, b->process, node);
+	bool ours;
+	const char *call = driver_call(b->symbols, b->process, node, &ours);
 	const struct device *device = call ? driver_device(b->process) : NULL;
 
 	if (call)
 		arg_text(b, e, "driver_call", *call ? call : "unknown");
 	if (device)
 		arg_text(b, e, "driver_of", device->title);
+	if (call && ours)
+		arg_text(b, e, "driver_for", "mlprof");
 }
 
 static void begin_event(struct bars *b, struct enc *e, const struct span *s, u64 track)

@@ -208,7 +208,9 @@ static void work_args(struct slice *s, const struct work *w)
 	struct process_devices *of = s->of;
 
 	enc_fixed(s->e, EVENT_FLOW, flow_id(of->process, w->id));
-	if (done_mark[w->done])
+	if (w->sharers)
+		arg_number(of->stacks, s->e, "shared_by", ARG_UINT, w->sharers);
+	else if (done_mark[w->done])
 		arg_number(of->stacks, s->e, done_mark[w->done], ARG_BOOL, 1);
 	if (w->bytes == WORK_BYTES_UNKNOWN)
 		arg_number(of->stacks, s->e, "bytes_unknown", ARG_BOOL, 1);
@@ -223,7 +225,7 @@ static void work_args(struct slice *s, const struct work *w)
 			tiles(s, w);
 		args_of_text(&of->keys, of->stacks, s->e, &w->args);
 	}
-	if (w->done == DONE_TIMED && is_full(of))
+	if (work_has_stamps(w) && is_full(of))
 		stamps(s, w);
 	if (w->node)
 		enc_uint(s->e, EVENT_CALLSTACK_IID, stacks_callstack(of->stacks, w->node, NULL));
@@ -250,7 +252,7 @@ void works_work(struct perfetto *w, struct process *p, const struct work *work)
 {
 	struct process_devices *of = devices_of(w, p);
 	struct queue_tracks *k = of && slice_counts(w, of) ? queue_tracks(w, of, work->queue) : NULL;
-	bool timed = work->done == DONE_TIMED;
+	bool timed = work_has_stamps(work);
 	struct work_lane *lane;
 	struct slice s;
 

@@ -55,7 +55,7 @@ u64 summary_waited_ns(const struct session *s)
 u64 summary_hook_ns(const struct session *s)
 {
 	return s->events * NS_RECORD + s->stack_misses * NS_STACK_MISS + s->hard_stacks * NS_HARD_STACK +
-		summary_waited_ns(s);
+		summary_waited_ns(s) + s->bind_ns;
 }
 
 u64 summary_peak_rss(const struct session *s)

@@ -75,16 +75,18 @@ static void stack(struct json *j, const struct process *p, struct symbols *y, u3
 	json_close(j, ']');
 }
 
-/* Memory that a device's driver took for itself. */
+/* Memory that a device's driver took for itself, or for mlprof. */
 static void driver(struct json *j, struct symbols *y, const struct process *p, u32 node)
 {
-	const char *call = driver_call(y, p, node);
+	bool ours;
+	const char *call = driver_call(y, p, node, &ours);
 	const struct device *device = call ? driver_device(p) : NULL;
 
 	if (!call)
 		return;
 	json_string(j, "driver_call", *call ? call : NULL);
 	json_string(j, "driver_of", device ? device->title : NULL);
+	json_bool(j, "for_mlprof", ours);
 }
 
 static void holder(struct json *j, const struct session *s, struct symbols *y, const struct holder *h)
@@ -216,6 +218,7 @@ static void losses(struct json *j, const struct losses *l)
 	json_count(j, "late", l->late);
 	json_count(j, "bad_chunks", l->bad_chunks);
 	json_count(j, "unknown_frees", l->unknown_frees);
+	json_count(j, "unseen_frees", l->unseen_frees);
 	json_count(j, "spans", l->spans);
 	json_count(j, "texts", l->texts);
 	json_count(j, "works_unfinished", l->unfinished);
@@ -237,6 +240,8 @@ static void overhead(struct json *j, const struct session *s)
 	json_real(j, "events_per_s", s->events / summary_seconds(s));
 	json_count(j, "hook_ns_estimate", summary_hook_ns(s));
 	json_count(j, "waited_ns", summary_waited_ns(s));
+	json_count(j, "bind_ns", s->bind_ns);
+	json_count(j, "probe_sites", s->probe_sites);
 	json_count(j, "stack_misses", s->stack_misses);
 	json_count(j, "hard_stacks", s->hard_stacks);
 	json_close(j, '}');

@@ -124,6 +124,7 @@ static void work_sum(struct json *j, const struct session *s, const struct devic
 	json_count(j, "min_ns", w->min_ns);
 	json_count(j, "max_ns", w->max_ns);
 	json_count(j, "observed", w->observed);
+	json_count(j, "shared", w->shared);
 	json_real(j, "flops", w->flops);
 	json_real(j, "gflops", summary_gflops(w->flops, w->flops_ns));
 	if (w->tiles) {

@@ -7,6 +7,7 @@
  *   Pools      malloc, mmap, file mappings, heaps of libraries
  *   Devices    if there are any: summary_text_devices.c
  *   Probes     if there are any: summary_text_probes.c
+ *   Tokens     if a call said how many it takes
  *   Processes  if there is more than one
  *   Totals     allocations, live at exit
  *   Missing    only what is not zero, with what to do
@@ -75,15 +76,11 @@ static const char *since_start(const struct text *t, u64 ticks)
 
 static void argument(struct buf *b, const char *text, size_t length)
 {
-	bool plain = length && strcspn(text, " \t\n'\"\\$&|;<>()*?#`!") >= length;
+	struct buf word = { 0 };
 
-	if (plain) {
-		safe_bytes(b, text, length);
-		return;
-	}
-	buf_char(b, '\'');
-	safe_bytes(b, text, length);
-	buf_char(b, '\'');
+	buf_word(&word, text, length);
+	safe_bytes(b, word.at, word.used);
+	buf_release(&word);
 }
 
 static void command_line(struct text *t)
@@ -266,6 +263,8 @@ static void cost(struct text *t)
 		  units_count(s->events / summary_seconds(s)), units_time(summary_hook_ns(s)));
 	if (waited)
 		buf_print(&t->b, ", of which %s waiting for the collector", units_time(waited));
+	if (s->probe_sites)
+		buf_print(&t->b, "; %s functions were found to probe in %s", units_count(s->probe_sites), units_time(s->bind_ns));
 	buf_char(&t->b, '\n');
 }
 
@@ -282,6 +281,7 @@ static const struct loss {
 	LOSS(bad_chunks, "pieces of the stream were damaged and left out", "a program may have written over them"),
 	LOSS(unknown_frees, "blocks were freed that mlprof never saw being allocated",
 	     "they come from before it was loaded or from a private allocator"),
+	LOSS(unseen_frees, "blocks were freed unseen: others were allocated in their place", "they count as freed then"),
 	LOSS(spans, "large blocks are not drawn in the trace", "use a higher --large"),
 	LOSS(texts, "long names were cut", "nothing to be done"),
 	LOSS(unfinished, "pieces of device work were not over when their process ended", "the program did not wait for them"),
@@ -327,7 +327,7 @@ static void notices(struct text *t)
 int summary_text(int fd, const struct session *s, struct symbols *y, bool colour)
 {
 	static void (*const sections[])(struct text *t) = {
-		head, peak, text_owners, pools, text_devices, text_probes, processes, totals, text_waits, cost, losses, notices,
+		head, peak, text_owners, pools, text_devices, text_probes, text_tokens, processes, totals, text_waits, cost, losses, text_unseen, notices,
 	};
 	struct text t = { .s = s, .y = y, .colour = colour };
 

@@ -34,5 +34,7 @@ void text_waits(struct text *t);
 
 /* summary_text_probes.c */
 void text_probes(struct text *t);
+void text_tokens(struct text *t);
+void text_unseen(struct text *t);
 
 #endif

@@ -22,6 +22,17 @@ static u64 works(const struct device *d)
 	return all;
 }
 
+/* Whose it is, where that is a question. */
+static void process_note(struct text *t, const struct device *d)
+{
+	u32 processes = 0;
+
+	for (u32 i = 0; i < t->s->processes; i++)
+		processes += t->s->process[i]->devices != 0;
+	if (processes > 1)
+		buf_print(&t->b, "  in pid %u", t->s->process[d->process]->pid);
+}
+
 static void clock_note(struct text *t, const struct device *d)
 {
 	if (!d->done[DONE_TIMED] || (device_is_library(d) && !d->match.samples))
@@ -41,6 +52,7 @@ static void device_row(struct text *t, const struct device *d)
 		  units_time(summary_duration_ns(t->s, t->s->start, pool ? pool->peak_ticks : t->s->start)),
 		  units_bytes(pool ? pool->now : 0), units_time(d->busy_ns), units_count(d->kind[WORK_KERNEL].calls), units_count(works(d)));
 	text_safe(&t->b, d->title);
+	process_note(t, d);
 	clock_note(t, d);
 	buf_char(&t->b, '\n');
 }
@@ -106,12 +118,18 @@ static u32 collect(const struct session *s, struct kernel_row *row)
 	return rows;
 }
 
+/* Times that the host saw hold what others did meanwhile: added up, they may be more than all there is, and then they are no share of it. */
+static const char *share(const struct kernel_row *r)
+{
+	return r->sum->total_ns <= r->device->busy_ns || !r->sum->observed ? units_percent(r->sum->total_ns, r->device->busy_ns) : "";
+}
+
 static void kernel_row(struct text *t, const struct kernel_row *r, bool rates)
 {
 	const struct work_sum *k = r->sum;
 
 	buf_print(&t->b, "%*s %8s %10s %10s %10s %10s  ", FIRST_COLUMN, units_time(k->total_ns),
-		  units_percent(k->total_ns, r->device->busy_ns), units_count(k->calls), units_time(k->timed ? k->total_ns / k->timed : 0),
+		  share(r), units_count(k->calls), units_time(k->timed ? k->total_ns / k->timed : 0),
 		  units_time(k->min_ns), units_time(k->max_ns));
 	if (rates && k->flops > 0)
 		buf_print(&t->b, "%8.2f  ", summary_gflops(k->flops, k->flops_ns));
@@ -120,12 +138,15 @@ static void kernel_row(struct text *t, const struct kernel_row *r, bool rates)
 	text_safe(&t->b, k->name);
 	buf_text(&t->b, "  on ");
 	text_safe(&t->b, r->device->title);
+	process_note(t, r->device);
 	if (k->failed)
 		buf_print(&t->b, "  (%s failed)", units_count(k->failed));
 	if (k->timed + k->failed < k->calls)
 		buf_print(&t->b, "  (%s without times)", units_count(k->calls - k->timed - k->failed));
 	if (k->observed)
 		buf_print(&t->b, "  (%s as the host saw them)", k->observed == k->timed ? "times" : units_count(k->observed));
+	if (k->shared)
+		buf_print(&t->b, "  (%s of all that was submitted with them)", k->shared == k->timed ? "times" : units_count(k->shared));
 	if (k->unfinished)
 		buf_print(&t->b, "  (%s unfinished)", units_count(k->unfinished));
 	buf_char(&t->b, '\n');

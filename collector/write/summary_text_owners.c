@@ -31,6 +31,7 @@ struct owner {
 	const struct holder *largest;
 	const char *pool;
 	const char *driver;     /* call into a device's API that took it, NULL: none */
+	bool ours;              /* ... for mlprof */
 	u32 stacks;
 	i64 bytes, blocks;
 };
@@ -40,9 +41,9 @@ struct owners {
 	u32 count;
 };
 
-static bool same_owner(const struct owner *o, const struct frame *f, const struct module *m, const char *pool, const char *driver)
+static bool same_owner(const struct owner *o, const struct frame *f, const struct module *m, const char *pool, const char *driver, bool ours)
 {
-	if (strcmp(o->pool, pool) || !o->frame != !f || !o->driver != !driver)
+	if (strcmp(o->pool, pool) || !o->frame != !f || !o->driver != !driver || o->ours != ours)
 		return false;
 	if (!f)
 		return true;
@@ -56,15 +57,16 @@ static void add_holder(struct owners *all, struct text *t, const struct holder *
 	const struct module *module = NULL;
 	const struct frame *frame = h->node ? symbols_owner(t->y, p, h->node, &module) : NULL;
 	const char *pool = h->pool < p->pools.count ? p->pools.at[h->pool].name : "?";
-	const char *driver = h->pool < POOL_FIXED ? driver_call(t->y, p, h->node) : NULL;
+	bool ours = false;
+	const char *driver = h->pool < POOL_FIXED ? driver_call(t->y, p, h->node, &ours) : NULL;
 	u32 i = 0;
 
-	while (i < all->count && !same_owner(&all->at[i], frame, module, pool, driver))
+	while (i < all->count && !same_owner(&all->at[i], frame, module, pool, driver, ours))
 		i++;
 	struct owner *o = &all->at[i];
 
 	if (i == all->count) {
-		*o = (struct owner){ .frame = frame, .module = module, .largest = h, .pool = pool, .driver = driver };
+		*o = (struct owner){ .frame = frame, .module = module, .largest = h, .pool = pool, .driver = driver, .ours = ours };
 		all->count++;
 	}
 	o->bytes += h->bytes;
@@ -126,12 +128,12 @@ static void callers(struct text *t, const struct holder *h)
 		buf_print(&t->b, "  ... %u more", outside - CALLERS_MAX - 1);
 }
 
-/* The driver of a device took it, for itself or for what the program asked of the device. */
+/* The driver of a device took it, for itself or for what the program, or mlprof, asked of the device. */
 static void driver_note(struct text *t, const struct owner *o)
 {
 	const struct device *d = driver_device(t->s->process[o->largest->process]);
 
-	buf_text(&t->b, "  (driver");
+	buf_text(&t->b, o->ours ? "  (for mlprof's own use, driver" : "  (driver");
 	if (d) {
 		buf_text(&t->b, " of ");
 		text_safe(&t->b, d->title);
