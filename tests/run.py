@@ -12,7 +12,7 @@ import traceback
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "e2e"))
 import harness
 
-MODULES = ["units", "rules", "ways", "truth", "names", "trace", "device_trace", "probe_trace", "probe_roles", "opencl", "vulkan", "iree", "probe_files", "probe_torture", "probe_bind", "probe_presets", "hostile", "faults", "guard", "peers", "readme"]
+MODULES = ["units", "rules", "ways", "truth", "names", "trace", "device_trace", "probe_trace", "probe_roles", "opencl", "vulkan", "devices", "iree", "probe_files", "probe_torture", "probe_bind", "probe_use", "probe_presets", "probe_tables", "torch", "libraries", "metal", "ggml", "accelerators", "runtimes", "hostile", "faults", "guard", "peers", "readme"]
 PRINT = threading.Lock()
 
 

@@ -187,12 +187,17 @@ def fewer(arguments):
     return [f"--pairs={int(a.split('=')[1]) // 10}" if a.startswith("--pairs=") else a for a in arguments]
 
 
+BURST = 1000000                 # pairs of each thread: what the collector takes in while there is no CPU for it
+
+
 def pairs(bench):
     program = bench.tools.compile("bench/pair.c", "pair")
-    rounds, count = (3, 1000000) if bench.quick else (7, 4000000)
+    rounds, many = (3, 1000000) if bench.quick else (7, 4000000)
     added, own = {}, {}
-    for threads, depth, peers in ((1, 20, ("heaptrack", "memray", "lttng")), (2, 20, ("heaptrack", "memray")), (1, 10, ()), (1, 100, ())):
-        name = f"pair, {threads} thread{'s' * (threads > 1)}, depth {depth}"
+    for threads, depth, peers, burst in ((1, 20, ("heaptrack", "memray", "lttng"), False), (2, 20, ("heaptrack", "memray"), True), (2, 20, (), False),
+                                         (1, 10, (), False), (1, 100, (), False)):
+        count = BURST if burst else many
+        name = f"pair, {threads} thread{'s' * (threads > 1)}, depth {depth}{', a burst' * burst}"
         arguments = pair_arguments(threads, depth, count)
         medians, summaries = bench.compare(name, pair_ways(bench, program, arguments, peers), rounds, printed_ns)
         _, _, base = bench.mlprof([program, *pair_arguments(threads, depth, 0)], None)
@@ -200,19 +205,20 @@ def pairs(bench):
         python = medians.pop("python", 0)
         if "memray" in medians:
             medians["memray"] += medians["native"] - python
-        added[threads, depth] = {way: value - medians["native"] for way, value in medians.items()}
+        added[threads, depth, burst] = {way: value - medians["native"] for way, value in medians.items()}
         bench.row(name, "ns a pair", medians)
         cpu = statistics.median(printed("cpu")(0, out) for _, out in summaries)
         bench.row("  of which the threads' own CPU time", "ns a pair", {"native": medians["native"], "mlprof": cpu})
-        own[threads, depth] = cpu - medians["native"]
-    one = added[1, 20]
+        own[threads, depth, burst] = cpu - medians["native"]
+    one = added[1, 20, False]
     bench.bar("added to a pair, depth 20, one thread", one["mlprof"], 75, "ns")
     for peer, told, share in (("heaptrack", "heaptrack's", 1 / 8), ("memray", "memray --native's", 1 / 5)):
         if peer in one:
             bench.bar(f"  as a share of {told}", one["mlprof"] / one[peer], share, "x")
-    bench.bar("  two threads against one", added[2, 20]["mlprof"] / one["mlprof"], 1.3, "x")
-    bench.bar("  the same of the threads' own CPU time", own[2, 20] / own[1, 20], 1.3, "x")
-    bench.bar("  each frame from depth 10 to 100", (added[1, 100]["mlprof"] - added[1, 10]["mlprof"]) / 90, 0.6, "ns")
+    bench.bar("  two threads against one, a burst", added[2, 20, True]["mlprof"] / one["mlprof"], 1.3, "x")
+    bench.bar("  two threads against one, nothing else for longer", added[2, 20, False]["mlprof"] / one["mlprof"], 1.3, "x")
+    bench.bar("  the same of the threads' own CPU time", own[2, 20, False] / own[1, 20, False], 1.3, "x")
+    bench.bar("  each frame from depth 10 to 100", (added[1, 100, False]["mlprof"] - added[1, 10, False]["mlprof"]) / 90, 0.6, "ns")
 
 
 def misses(bench):
@@ -290,14 +296,30 @@ def steady(bench):
     rounds = 5 if bench.quick else 11
     model = os.path.join(bench.place, "small.onnx")
     subprocess.run([bench.python, os.path.join(HERE, "make_model.py"), model], check=True)
-    for name, argument in (("numpy matmul loop", "numpy"), ("ONNX Runtime inference loop", model)):
-        words = [bench.python, os.path.join(HERE, "steady.py"), argument]
-        env = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        ways = {"native": lambda: bench.native(words, env), "mlprof": lambda: bench.mlprof(words, env)}
-        if not bench.quick:
+    env = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    for name, python, argument in (("numpy matmul loop", bench.python, "numpy"), ("ONNX Runtime inference loop", bench.python, model),
+                                   ("PyTorch training loop", harness.PYTHON, "torch")):
+        words = [python, os.path.join(HERE, "steady.py"), argument]
+        ways = {"native": lambda: bench.native(words, env), "mlprof": lambda: bench.mlprof(words, env),
+                "without": lambda: bench.mlprof(words, env, "--probes=none")}
+        if not bench.quick and python == bench.python:
             ways.update(heaptrack=lambda: bench.heaptrack(words, env), memray=lambda: bench.memray(words, env))
         medians, _ = bench.compare(name, ways, rounds, printed_ns)
+        without = medians.pop("without")
         bench.row(f"{name}, a round", "us", {way: value / MICRO for way, value in medians.items()})
+        bench.row("  without probes", "us", {"native": medians["native"] / MICRO, "mlprof": without / MICRO})
+        bench.bar(name, medians["mlprof"] / medians["native"], 1.03, "x native")
+
+
+def whole(bench):
+    """from the first import to the last file that mlprof writes, with the presets that are on by default"""
+    env = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    for name, python, argument, tens in (("a whole numpy run", bench.python, "numpy", 1500), ("a whole PyTorch run", harness.PYTHON, "torch", 300)):
+        words = [python, os.path.join(HERE, "steady.py"), argument, str(tens)]
+        ways = {"native": lambda: bench.native(words, env), "mlprof": lambda: bench.mlprof(words, env)}
+        medians, summaries = bench.compare(name, ways, 1 if bench.quick else 3, seconds_taken)
+        bench.row(name, "s", medians)
+        bench.row("  finding functions to probe", "s", {"mlprof": statistics.median(s["overhead"]["bind_ns"] for s, _ in summaries) / 1e9})
         bench.bar(name, medians["mlprof"] / medians["native"], 1.03, "x native")
 
 
@@ -375,8 +397,10 @@ def device_programs(bench):
         ("clEnqueueNDRangeKernel, PoCL", [opencl, "tiny"], 1000, None),
         ("a loop of 1 ms kernels, PoCL", [opencl, "long"], None, 1.03),
         ("vkCmdDispatch, lavapipe", [dispatch, "record"], 1000, None),
-        ("vkQueueSubmit, lavapipe", [dispatch, "submit"], 2000, None),
-        ("a loop of 1 ms dispatches, lavapipe", [dispatch, "long"], None, 1.03),
+        ("vkQueueSubmit, lavapipe at work", [dispatch, "submit"], 2000, None),
+        ("vkQueueSubmit, lavapipe asleep", [dispatch, "wake"], 2000, None),
+        ("a loop of 1 ms dispatches, lavapipe", [dispatch, "long"], None, 1.03, [dispatch, "stamped"]),
+        ("1 ms dispatches, 20 to a submit, lavapipe", [dispatch, "several"], None, 1.03),
         ("submit and wait, one small dispatch, lavapipe", [dispatch, "tiny"], None, None),
     ]
 
@@ -386,10 +410,10 @@ def iree_words(bench):
     tools = os.path.dirname(vulkan.client_python())
     source, module = os.path.join(bench.place, "matmul.mlir"), os.path.join(bench.place, "matmul.vmfb")
     with open(os.path.join(vulkan.WORKLOADS, "vk_matmul.mlir")) as file, open(source, "w") as smaller:
-        smaller.write(file.read().replace("192", "96"))
+        smaller.write(file.read().replace("192", "160"))
     bench.timed([os.path.join(tools, "iree-compile"), "--iree-hal-target-backends=vulkan-spirv", source, "-o", module])
-    return [os.path.join(tools, "iree-benchmark-module"), "--device=vulkan", "--function=main", f"--module={module}", "--input=96x96xf32=1",
-            "--input=96x96xf32=0.01", "--benchmark_min_time=1s", "--benchmark_format=json"]
+    return [os.path.join(tools, "iree-benchmark-module"), "--device=vulkan", "--function=main", f"--module={module}", "--input=160x160xf32=1",
+            "--input=160x160xf32=0.01", "--benchmark_min_time=1s", "--benchmark_format=json"]
 
 
 def tiles(bench):
@@ -415,17 +439,22 @@ def iree(bench):
 
 def devices(bench):
     env = {"POCL_MAX_PTHREAD_COUNT": "1"}
-    for name, words, added, ratio in device_programs(bench):
+    for name, words, added, ratio, *stamped in device_programs(bench):
         ways = {"native": lambda: bench.native(words, env), "mlprof": lambda: bench.mlprof(words, env),
                 "submit": lambda: bench.mlprof(words, env, "--device-time=submit")}
+        if stamped:
+            ways["stamped"] = lambda: bench.native(stamped[0], env)
         medians, _ = bench.compare(name, ways, 5 if bench.quick else 11, printed_ns)
-        submit = medians.pop("submit")
+        submit, own = medians.pop("submit"), medians.pop("stamped", None)
         bench.row(name, "ns", medians)
         bench.row("  with --device-time=submit", "ns", {"native": medians["native"], "mlprof": submit})
         if added:
             bench.bar(f"added to {name}", medians["mlprof"] - medians["native"], added, "ns")
         if ratio:
             bench.bar(name, medians["mlprof"] / medians["native"], ratio, "x native")
+        if own:
+            bench.row("  where the program takes two stamps itself", "ns", {"native": own, "mlprof": medians["mlprof"]})
+            bench.bar("  against the program with two stamps of its own", medians["mlprof"] / own, ratio, "x")
 
 
 # ---- probes -----------------------------------------------------------------------------------------
@@ -452,7 +481,7 @@ def probes(bench):
 
 # ---- the table --------------------------------------------------------------------------------------
 
-BENCHES = {"pair": pairs, "miss": misses, "real": real, "steady": steady, "collector": collector, "true": start_up, "devices": devices, "iree": iree, "probes": probes}
+BENCHES = {"pair": pairs, "miss": misses, "real": real, "steady": steady, "whole": whole, "collector": collector, "true": start_up, "devices": devices, "iree": iree, "probes": probes}
 COLUMNS = ["native", "mlprof", "heaptrack", "memray", "lttng"]
 
 
@@ -469,7 +498,7 @@ def show(bench):
         cells = []
         for column in COLUMNS:
             value = medians.get(column)
-            ratio = f" ({value / medians['native']:.2f}x)" if value is not None and column != "native" else ""
+            ratio = f" ({value / medians['native']:.2f}x)" if value is not None and column != "native" and "native" in medians else ""
             cells.append(f"{'-' if value is None else f'{value:.4g}' + ratio:>22}")
         print(f"{name:42} {unit:9}" + "".join(cells))
     print()

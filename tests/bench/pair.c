@@ -31,7 +31,7 @@ struct worker {
 	pthread_t id;
 	uint64_t state;
 	struct books books;
-	double ns, cpu_ns;
+	double ns, cpu_ns;              /* a pair */
 	void *slot[SLOTS];
 	size_t bytes[SLOTS];
 };
@@ -117,23 +117,39 @@ __attribute__((noinline)) static void left_turn(struct worker *w, long left, uin
 	__asm__ volatile("");
 }
 
+static void walk_some(struct worker *w, long count)
+{
+	for (long i = 0; i < count; i++)
+		turn(w, depth, (i % walk + 1) * 0x9e3779b97f4a7c15u >> 10);
+}
+
 static void walk_loop(struct worker *w)
 {
-	for (long i = 0; i < pairs; i++)
-		turn(w, depth, (i % walk + 1) * 0x9e3779b97f4a7c15u >> 10);
+	walk_some(w, pairs);
+}
+
+/* So that no stack is new in the loop, if it comes to all of them. */
+static void walk_all(struct worker *w)
+{
+	if (walk <= pairs)
+		walk_some(w, walk);
 }
 
 static void *work(void *arg)
 {
 	struct worker *w = arg;
 	double start, cpu;
+	long before;
 
+	if (walk)
+		down(w, 0, walk_all);
+	before = w->books.allocs;
 	pthread_barrier_wait(&barrier);
 	start = now();
 	cpu = clock_of(CLOCK_THREAD_CPUTIME_ID);
 	down(w, walk ? 0 : depth, walk ? walk_loop : loop);
-	w->cpu_ns = clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu;
-	w->ns = now() - start;
+	w->cpu_ns = (clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu) / (w->books.allocs - before);
+	w->ns = (now() - start) / (w->books.allocs - before);
 	return NULL;
 }
 
@@ -186,8 +202,8 @@ int main(int argc, char **argv)
 		all.frees += worker[i].books.frees;
 		all.allocated += worker[i].books.allocated;
 		all.live += worker[i].books.live;
-		ns += worker[i].ns / worker[i].books.allocs / threads;
-		cpu_ns += worker[i].cpu_ns / worker[i].books.allocs / threads;
+		ns += worker[i].ns / threads;
+		cpu_ns += worker[i].cpu_ns / threads;
 	}
 	say("ns %.2f\ncpu %.2f\nend %.0f\n", ns, cpu_ns, now());
 	if (say_books) {

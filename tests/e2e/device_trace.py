@@ -1,7 +1,5 @@
 """device_trace.py - how devices look in a trace, asked in SQL; the records are those of tests/unit/test_devices.c."""
-import os
-
-from harness import Run, case, check, same
+from harness import case, check, same, written_by_unit_test
 
 ARGS = "extract_arg(s.arg_set_id, 'debug.{}')"
 ON_TRACK = """select s.id, s.name, s.ts, s.dur, s.depth, s.category, t.name as track, p.name as parent, g.name as grandparent
@@ -9,13 +7,7 @@ ON_TRACK = """select s.id, s.name, s.ts, s.dur, s.depth, s.category, t.name as t
 
 
 def made(box):
-    trace = box.new_trace()
-    program = os.path.join(box.tools.build, "tests", "test_devices")
-    done = box.native(["ninja", "-C", box.tools.build, "tests/test_devices"], timeout=300)
-    same(f"ninja: {done.stdout[-500:]}", done.status, 0)
-    done = box.native([program, trace])
-    same(f"test_devices: {done.stdout[-500:]}", done.status, 0)
-    return Run(box, done.stdout, done.stderr, 0, trace, done.seconds)
+    return written_by_unit_test(box, "test_devices")
 
 
 @case("device trace: works on the tracks of their queues, calls on those of their threads")

@@ -1,5 +1,6 @@
 """faults.py - mlprof itself is harmed: the program must not notice, and what was written must be whole."""
 import glob
+import json
 import os
 import shutil
 import signal
@@ -7,7 +8,7 @@ import struct
 import subprocess
 import time
 
-from harness import PYTHON, case, check, same
+from harness import PYTHON, Run, case, check, same
 
 WHOLE = "good 1 1 1, child 17\n"
 COLLECTOR_PID_AT = 12           # in struct control: magic, version, state, then this
@@ -82,9 +83,13 @@ def removed(how, delay):
     def remove_it(box):
         victim = Victim(box, how)
         time.sleep(delay)
+        start = time.monotonic()
         shutil.rmtree(victim.session())
         victim.end()
         box.wait_for(victim.trace.replace(".perfetto-trace", ".summary.json"), 10)
+        check(f"the program took {time.monotonic() - start:.1f} s instead of 1.2", time.monotonic() - start < 8)
+        with open(victim.trace.replace(".perfetto-trace", ".summary.json")) as file:
+            same("exit", json.load(file)["exit"], {"status": 23})
 
 
 for how in ("run", "bare"):
@@ -92,23 +97,33 @@ for how in ("run", "bare"):
         removed(how, delay)
 
 
-@case("faults: collector stalled for 2 s")
-def stalled(box):
-    """the pipe fills, the program waits, nothing is lost"""
-    program = box.compile("bench/pair.c", "pair")
+def stalled(box, *words):
+    """the collector stands still for two seconds while the program is at work"""
     trace = box.new_trace()
-    process = subprocess.Popen([box.tools.mlprof, "run", "--quiet", "-o", trace, "--", program, "--threads=2", "--pairs=5000000", "--books"],
+    process = subprocess.Popen([box.tools.mlprof, "run", "--quiet", "-o", trace, "--", *words],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=box.path)
     time.sleep(0.3)
     process.send_signal(signal.SIGSTOP)
     time.sleep(2)
     process.send_signal(signal.SIGCONT)
     out, err = process.communicate(timeout=120)
-    same(f"stderr, status", (err, process.returncode), ("", 0))
-    from harness import Run
-    run = Run(box, out, err, 0, trace, 0)
-    base = box.run([program, "--threads=2", "--pairs=0", "--books"])
-    box.check_expected(run, base)
+    same("stderr, status", (err, process.returncode), ("", 0))
+    return Run(box, out, err, 0, trace, 0)
+
+
+@case("faults: collector stalled for 2 s")
+def stalled_pair(box):
+    """the pipe fills, the program waits, nothing is lost"""
+    program = box.compile("bench/pair.c", "pair")
+    run = stalled(box, program, "--threads=2", "--pairs=5000000", "--books")
+    box.check_expected(run, box.run([program, "--threads=2", "--pairs=0", "--books"]))
+
+
+@case("faults: collector stalled for 2 s, and a signal every 60 us ends each wait")
+def stalled_signals(box):
+    run = stalled(box, box.compile("hostile/alarm_in_hook.c"))
+    check(f"allocations: {run.summary['totals']['allocs']}", run.summary["totals"]["allocs"] >= 1500000)
+    box.check_no_loss(run.summary)
 
 
 @case("faults: disk full")
@@ -127,6 +142,13 @@ def disk_full(box):
     check("no trace at all", glob.glob(box.file("kept/*.perfetto-trace")))
 
 
+@case("faults: a program that sleeps does not fill the raw stream")
+def sleeper(box):
+    raw = box.file("raw")
+    same("status", box.run(["sleep", "3"], f"--raw={raw}").status, 0)
+    check(f"{os.path.getsize(raw)} bytes", os.path.getsize(raw) < 200000)
+
+
 @case("faults: no room for the raw stream")
 def raw_full(box):
     """it is said, and everything else is there"""
@@ -136,6 +158,21 @@ def raw_full(box):
         same(f"status: {run.stderr}", run.status, 3)
         check(f"no message: {run.stderr}", "cannot write '/dev/full': No space left on device; the raw stream ends early" in run.stderr)
     same("summaries", sorted(os.path.basename(name) for name in glob.glob(box.file("*.json"))), ["bare.summary.json", "run.summary.json"])
+    nowhere = box.native([box.tools.mlprof, "run", "--raw=/no/such/place", "--", "true"])
+    same("a place that is none", (nowhere.status, nowhere.stderr), (125, "mlprof: cannot write /no/such/place: No such file or directory\n"))
+
+
+@case("faults: files may not grow beyond a limit")
+def file_limit(box):
+    """5 MB are enough for the program's shared memory and too little for the raw stream: as with a full disk"""
+    program, raw = box.compile("bench/pair.c", "pair"), box.file("raw")
+    shell = ["sh", "-c", 'ulimit -f 10000; exec "$@"', "sh"]
+    for words in ([box.tools.mlprof, "run", f"--raw={raw}", "-o", "run.perfetto-trace", "--"],
+                  ["env", f"LD_PRELOAD={box.tools.library}", f"MLPROF_RAW={raw}", "MLPROF_OUTPUT=bare.perfetto-trace"]):
+        run = box.native([*shell, *words, program, "--pairs=2000000"])
+        same(f"status: {run.stderr[-300:]}", run.status, 0)
+        check(f"no message: {run.stderr}", "File too large; the raw stream ends early" in run.stderr)
+    same("summaries", sorted(os.path.basename(name) for name in glob.glob(box.file("*.json"))), ["bare.summary.json", "run.summary.json"])
 
 
 @case("faults: 200 processes at once")
@@ -143,6 +180,29 @@ def swarm(box):
     run = box.run([box.compile("workloads/swarm.c")])
     box.check_expected(run)
     check(f"{len(run.summary['processes'])} processes", len(run.summary["processes"]) >= 201)
+
+
+@case("faults: 8 processes become others while the collector is stalled")
+def exec_at_once(box):
+    """their old and new images' chunks lie in the pipe all at once, and to end an old image the pipe is drained in the midst of a batch"""
+    program = box.compile("workloads/exec_at_once.c")
+    run = stalled(box, program, "8")
+    same("output", run.stdout, "0 bad\n")
+    box.check_no_loss(run.summary)
+    became = [process for process in run.summary["processes"] if process["command"] == [program]]
+    same("allocations of the new ones", [process["allocs"] // 20000 for process in became], [1] * 8)
+
+
+@case("faults: a busy process becomes another busy one, again and again")
+def exec_busy(box):
+    """to end an old image the pipe is drained, where ever more of the new one is; the collector's stack is small"""
+    program, trace = box.compile("workloads/exec_busy.c"), box.new_trace()
+    done = box.native(["sh", "-c", 'ulimit -s 400; exec "$@"', "sh", box.tools.mlprof, "run", "--quiet", "-o", trace, "--", program, "24"])
+    same("stderr, status", (done.stderr, done.status), ("", 0))
+    run = Run(box, done.stdout, done.stderr, done.status, trace, 0)
+    box.check_no_loss(run.summary)
+    same("allocations of each", [process["allocs"] for process in run.summary["processes"]], [200000] * 25)
+    same("how they ended", [process["exit"] for process in run.summary["processes"]][:-1], [{"exec": True}] * 24)
 
 
 @case("faults: nothing is left behind")

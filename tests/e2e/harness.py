@@ -49,6 +49,15 @@ def check(what, truth):
         raise Failure(what)
 
 
+def is_current(output, command):
+    """A program that this command made, newer than its source and all that it includes, which the compiler wrote down beside it."""
+    if not all(os.path.exists(output + end) for end in ("", ".d", ".command")) or open(output + ".command").read() != command:
+        return False
+    with open(output + ".d") as file:
+        sources = file.read().split(": ", 1)[1].replace("\\\n", " ").split()
+    return all(os.path.exists(file) and os.path.getmtime(file) < os.path.getmtime(output) for file in sources)
+
+
 class Tools:
     """What all cases share: paths of the build and one trace processor."""
 
@@ -66,17 +75,19 @@ class Tools:
         """The source's first line may hold flags: "// cc: -pthread"."""
         source = os.path.join(TESTS, source)
         output = os.path.join(self.programs, output or os.path.basename(source).rsplit(".", 1)[0])
+        with open(source) as file:
+            first = file.readline()
+        own = first.split("cc:", 1)[1].replace("*/", "").split() if "cc:" in first else []
+        command = ["g++" if source.endswith(".cc") else "gcc", "-g", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wno-unused-result",
+                   "-I", os.path.join(TESTS, "workloads"), "-MMD", "-MF", output + ".d", source, "-o", output + ".new", *flags, *own]
         with self.compile_lock:
-            if os.path.exists(output) and os.path.getmtime(output) > os.path.getmtime(source):
+            if is_current(output, " ".join(command)):
                 return output
-            with open(source) as file:
-                first = file.readline()
-            own = first.split("cc:", 1)[1].replace("*/", "").split() if "cc:" in first else []
-            compiler = "g++" if source.endswith(".cc") else "gcc"
-            command = [compiler, "-g", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wno-unused-result", "-I", os.path.join(TESTS, "workloads"),
-                       source, "-o", output, *own, *flags]
             done = subprocess.run(command, capture_output=True, text=True)
             check(f"does not compile: {' '.join(command)}\n{done.stderr}", done.returncode == 0)
+            os.replace(output + ".new", output)  # another case may be running the old one
+            with open(output + ".command", "w") as file:
+                file.write(" ".join(command))
         return output
 
     def ask(self, trace, *sql):
@@ -284,3 +295,13 @@ class Box:
     def check_no_loss(self, summary):
         for key in ("records", "late", "unknown_frees", "bad_chunks"):
             same(f"losses.{key}", summary["losses"].get(key, 0), 0)
+
+
+def written_by_unit_test(box, name):
+    """the trace that a unit test writes of its own records, as if it had been recorded"""
+    trace = box.new_trace()
+    done = box.native(["ninja", "-C", box.tools.build, f"tests/{name}"], timeout=300)
+    same(f"ninja: {done.stdout[-500:]}", done.status, 0)
+    done = box.native([os.path.join(box.tools.build, "tests", name), trace])
+    same(f"{name}: {done.stdout[-500:]}", done.status, 0)
+    return Run(box, done.stdout, done.stderr, 0, trace, done.seconds)

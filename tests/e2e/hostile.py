@@ -117,6 +117,7 @@ ROWS = [
     ("dlopen loop", "500 times dlopen, allocate in constructors, dlclose", program("dlopen_loop.c", library("plugin.c")), allocated(2000), False),
     ("thread storm", "5000 threads, destructors that allocate", program("thread_storm.c"), allocated(5000 * 62), False),
     ("small stacks", "threads of 16 KiB, least sigaltstack", program("small_stack.c"), allocated(75000), False),
+    ("stack asked", "threads whose first act is pthread_getattr_np", program("stack_asked.c"), allocated(8), False),
     ("RLIMIT_NOFILE", "ten descriptors", program("few_files.c"), all_or_counted(300000), True),
     ("RLIMIT_AS", "200 MiB of address space", program("little_memory.c"), all_or_counted(6000), True),
     ("seccomp", "no open, socket, pipe or memfd any more; 70 threads", program("seccomp.c"), all_or_counted(6000 + 70 * 60000), True),

@@ -171,12 +171,12 @@ def lanes(box):
         check(f"source {row['source']}", row["source"].split("/")[-1].startswith("iree_net.mlir:"))
 
 
-@case("iree: --api and bare LD_PRELOAD")
+@case("iree: --probes and bare LD_PRELOAD")
 def switches(box):
     words = [tool("iree-run-module"), *TASK, f"--module={module(box, EMBEDDED)}", *INPUTS]
-    for api, seen in (("opencl,vulkan", 0), ("none", 0), ("iree", 1)):
-        run = same_program(box, words, f"--api={api}")
-        same(f"--api={api}", len(run.summary["devices"]), seen)
+    for option, seen in (("--probes=-iree", 0), ("--probes=none", 0), ("--probes=none,+iree", 1), ("--api=none", 1)):
+        run = same_program(box, words, option)
+        same(option, len(run.summary["devices"]), seen)
     same("bare", len(box.bare(words).summary["devices"]), 1)
 
 

@@ -7,13 +7,12 @@ import glob
 import os
 import shutil
 import signal
+import textwrap
 
 from harness import PYTHON, case, check, same
 from vulkan import client_python
 
-DLSYM = """
-import ctypes, ctypes.util
-cl = ctypes.CDLL("libOpenCL.so.1")
+OPEN = """cl = ctypes.CDLL("libOpenCL.so.1")
 platform, device = ctypes.c_void_p(), ctypes.c_void_p()
 assert cl.clGetPlatformIDs(1, ctypes.byref(platform), None) == 0
 assert cl.clGetDeviceIDs(platform, ctypes.c_ulong(0xffffffff), 1, ctypes.byref(device), None) == 0
@@ -23,7 +22,9 @@ context = ctypes.c_void_p(cl.clCreateContext(None, 1, ctypes.byref(device), None
 queue = ctypes.c_void_p(cl.clCreateCommandQueue(context, device, ctypes.c_ulong(0), None))
 buffer = ctypes.c_void_p(cl.clCreateBuffer(context, ctypes.c_ulong(1), ctypes.c_size_t(4096), None, None))
 data = (ctypes.c_char * 4096)()
-for i in range(5):
+"""
+
+DLSYM = "import ctypes\n" + OPEN + """for i in range(5):
     assert cl.clEnqueueWriteBuffer(queue, buffer, 1, ctypes.c_size_t(0), ctypes.c_size_t(4096), data, 0, None, None) == 0
 print("wrote", cl.clFinish(queue), cl.clReleaseMemObject(buffer))
 """
@@ -119,7 +120,7 @@ def command_buffers(box):
         same("it starts when it is there and what was before it is over", rows[i]["device_start"], max(told[i][1], told[i - 1][2]))
     args = run.sql("""select extract_arg(arg_set_id, 'debug.commands') as commands, extract_arg(arg_set_id, 'debug.kernels') as kernels,
         extract_arg(arg_set_id, 'debug.names') as names from slice where category = 'group'""")
-    same("what is in it", [(int(row["commands"]), int(row["kernels"]), row["names"]) for row in args], 2 * [(4, 3, "scale, spin")])
+    same("what is in it", [(int(row["commands"]), int(row["kernels"]), row["names"]) for row in args], 2 * [(6, 3, "scale, spin")])
     same("groups", sums(run, "transfers", "group", "calls"), 2)
 
 
@@ -245,6 +246,26 @@ def ends(box):
         same(f"{way}: kernels, ended or not", told, 1 + 3)
 
 
+@case("opencl: a queue for every kernel")
+def many_queues(box):
+    run = box.run([box.compile("workloads/opencl_queues.c")], env={"POCL_DEVICES": "basic"})
+    box.check_expected(run)
+    queues = run.summary["devices"][0]["queues"]
+    check(f"20000 queues, one after the other, have {queues} tracks", queues <= 100)
+
+
+@case("opencl: a fork's child goes on with what its parent made")
+def fork_child(box):
+    run = same_with(box, [box.compile("workloads/opencl_fork.c")], {"POCL_DEVICES": "basic"})
+    same("output", run.stdout, "child\nparent 0\n")
+    pids = [process["pid"] for process in run.summary["processes"]]
+    books = {device["pid"]: (device["kernels"], device["works_timed"], device["peak_bytes"], device["allocs"], device["frees"]) for device in run.summary["devices"]}
+    same("devices", books, {pids[0]: (2, 2, 4096, 1, 1), pids[1]: (3, 4, 8192, 1, 1)})
+    same("kernels", {(kernel["pid"], kernel["name"], kernel["calls"]) for kernel in run.summary["kernels"]}, {(pids[0], "scale", 2), (pids[1], "scale", 3)})
+    same("unknown", run.summary["losses"]["unknown_ids"], 0)
+    check(f"whose is whose:\n{run.text}", all(run.text.count(f"  in pid {pid}") == 2 for pid in pids))
+
+
 @case("opencl: a hundred thousand enqueues, nothing piles up")
 def many(box):
     box.check_expected(box.run([box.compile("workloads/opencl_many.c"), "100000"]))
@@ -296,10 +317,21 @@ def unified(box):
     same("copies", (sums(run, "transfers", "copy", "calls"), sums(run, "transfers", "copy", "bytes")), (2, 3000))
     same("fills", (sums(run, "transfers", "fill", "calls"), sums(run, "transfers", "fill", "bytes")), (2, 80000))
     same("migrated, advised", sums(run, "transfers", "other", "calls"), 2)
-    same("two that could not be had", sum(c["errors"] for c in run.summary["api_calls"]), 2)
+    refused = run.stdout.count("not freed: -34\n")
+    same("two that could not be had, and those that could not be freed", sum(c["errors"] for c in run.summary["api_calls"]), 2 + refused)
+    check("blocks whose freeing failed at first", refused)
     kinds = {row["name"] for row in run.sql("select distinct name from slice where category = 'allocation'")}
     same("kinds", kinds, {"USM host", "USM device", "USM shared", "pipe"})
     same("its memory counts beside the host's", run.summary["peak_with_devices"]["device_bytes"] > 0, True)
+
+
+@case("opencl: kernels with long names")
+def long_names(box):
+    _, env = standin(box)
+    run = same_with(box, [box.compile("workloads/opencl_names.c")], env)
+    told = sorted(line.split()[1] for line in run.stdout.splitlines())
+    same("kernels", sorted(kernel["name"] for kernel in run.summary["kernels"]), told)
+    same("in the trace", [row["name"] for row in run.sql("select name from slice where category = 'kernel' order by name")], told)
 
 
 @case("opencl: devices that refuse, fail and are lost")
@@ -374,20 +406,7 @@ def loaders(box):
         same(f"{words}: devices {[d['name'] for d in run.summary['devices']]}", len(run.summary["devices"]), devices)
 
 
-AGAIN = """
-import _ctypes, ctypes
-for i in range(12):
-    cl = ctypes.CDLL("libOpenCL.so.1")
-    platform, device = ctypes.c_void_p(), ctypes.c_void_p()
-    assert cl.clGetPlatformIDs(1, ctypes.byref(platform), None) == 0
-    assert cl.clGetDeviceIDs(platform, ctypes.c_ulong(0xffffffff), 1, ctypes.byref(device), None) == 0
-    for name in ("clCreateContext", "clCreateCommandQueue", "clCreateBuffer"):
-        getattr(cl, name).restype = ctypes.c_void_p
-    context = ctypes.c_void_p(cl.clCreateContext(None, 1, ctypes.byref(device), None, None, None))
-    queue = ctypes.c_void_p(cl.clCreateCommandQueue(context, device, ctypes.c_ulong(0), None))
-    buffer = ctypes.c_void_p(cl.clCreateBuffer(context, ctypes.c_ulong(1), ctypes.c_size_t(4096), None, None))
-    data = (ctypes.c_char * 4096)()
-    assert cl.clEnqueueWriteBuffer(queue, buffer, 1, ctypes.c_size_t(0), ctypes.c_size_t(4096), data, 0, None, None) == 0
+AGAIN = "import _ctypes, ctypes\nfor i in range(12):\n" + textwrap.indent(OPEN, "    ") + """    assert cl.clEnqueueWriteBuffer(queue, buffer, 1, ctypes.c_size_t(0), ctypes.c_size_t(4096), data, 0, None, None) == 0
     print(cl.clFinish(queue), cl.clReleaseMemObject(buffer), cl.clReleaseCommandQueue(queue), cl.clReleaseContext(context))
     _ctypes.dlclose(cl._handle)
     if "libOpenCL" in open("/proc/self/maps").read():
@@ -419,6 +438,7 @@ def between(box):
     program = box.compile("workloads/opencl_many.c", "opencl_many-between", [library, "-Wl,-rpath," + os.path.dirname(library)])
     run = box.run([program, "1000"])
     same("status", run.status, 0)
+    check("the program's calls go through it: " + run.stdout, "between: 1000 kernels" in run.stdout)
     box.check_expected(run)
 
 

@@ -12,6 +12,8 @@ end. Where the two see different things it is for one of these reasons, found by
             frees. A small library in front makes these calls do nothing. cc1plus exports a libstdc++ of its own, which
             is found before that and frees its own pool (72704 bytes), so that heaptrack's extra one does not show at the end.
   children  heaptrack follows none; single processes are compared.
+  regions   cc1plus keeps a block of 32768 bytes, never freed, for each 16 MiB of addresses in which its garbage collector has
+            pages, and each tool moves these a little. (With random addresses it has 5 to 7 of them under the same tool.)
 """
 import collections
 import os
@@ -20,7 +22,7 @@ import subprocess
 
 from harness import PYTHON, case, check, same
 
-POOL, HANDLERS = 72704, 1040
+POOL, HANDLERS, REGION = 72704, 1040, 32768
 
 NO_FREERES = """
 void __libc_freeres(void) {}
@@ -102,7 +104,16 @@ def mlprof(box, words, env):
     return books
 
 
-def compare(name, command, more, more_left, less_left):
+def even_out_regions(ours, peer):
+    """one region more or less is where the pages lie, and it is there to the end"""
+    more = ours.sizes[REGION] - peer.sizes[REGION]
+    same("regions more in ours: allocated, left", more, ours.left[REGION] - peer.left[REGION])
+    check(f"{more} regions more in ours", abs(more) <= 1)
+    for i in range(abs(more)):
+        (peer if more > 0 else ours).alloc(f"region {i}", REGION)
+
+
+def compare(name, command, more, more_left, less_left, even_out=lambda ours, peer: None):
     """more: what heaptrack has beyond ours, by size; the others: what is left at the end in one of the two only"""
     @case(f"peers: heaptrack on {name}")
     def against(box):
@@ -111,6 +122,7 @@ def compare(name, command, more, more_left, less_left):
         peer, ours = heaptrack(box, words, env), mlprof(box, words, env)
         box.note(f"allocations: ours {ours.sizes.total()}, heaptrack {peer.sizes.total()}; "
                  f"left: ours {sum(ours.live.values())} bytes, heaptrack {sum(peer.live.values())}")
+        even_out(ours, peer)
         same("allocations in heaptrack only", dict(peer.sizes - ours.sizes), more)
         same("allocations in ours only", dict(ours.sizes - peer.sizes), {})
         same("left in heaptrack only", dict(peer.left - ours.left), more_left)
@@ -137,7 +149,7 @@ def cxx(box):
 
 compare("python3 -c 'import json, asyncio'", python, {POOL: 1}, {POOL: 1}, {})
 compare("sqlite3", sqlite, {POOL: 1}, {POOL: 1}, {})
-compare("cc1plus on a C++ file", cxx, {POOL: 1, HANDLERS: 1}, {}, {})
+compare("cc1plus on a C++ file", cxx, {POOL: 1, HANDLERS: 1}, {}, {}, even_out_regions)
 
 
 def register(tools):

@@ -49,6 +49,16 @@ def libraries(box):
     same("rows", {row for row, _, _ in seen.sites.values()}, {0, 1})
 
 
+@case("probes: a fork while another thread reads ld.so's list leaves the child able to load and to look")
+def fork_in_list(box):
+    plugin = box.compile("workloads/probe_plugin.c", "probe_plugin_one.so", ["-DNUMBER=1"])
+    words = [box.compile("workloads/bind_list.c"), plugin]
+    native = box.native(words)
+    same("without", native.stdout, "child: status 0, signal 0\n")
+    done, _ = run(box, [Row("p_*")], words)
+    same("output and status", (done.stdout, done.status), (native.stdout, native.status))
+
+
 def values_program(box):
     library = box.compile("workloads/probe_values.c", "libprobe_values.so", ["-DLIBRARY", "-shared", "-fPIC"])
     return box.compile("workloads/probe_values.c", "probe_values", [library, "-Wl,-rpath,$ORIGIN"])
@@ -65,6 +75,7 @@ ROWS = [
     Row("v_entry", Fetch("arg", 1), flags=ENTRY),
     Row("v_slow", Fetch("arg", 1, "u32"), min_ns=1000000),
     Row("v_stack", Fetch("stack", 1), Fetch("arg", 8), stack=2),
+    Row("v_many", Fetch("arg", 1, "s32"), Fetch("arg", 2, "s32", [0], count=8, counted=True)),
 ]
 
 
@@ -73,12 +84,17 @@ def check_values(seen):
     same("numbers", one, ([-1, -2, -5, -600, -70000, (10, 20, -30, 40), 1.5, -2.25, 60, 3.5, 4.5, 200, 222], 0))
     same("numbers, no pointer", two, ([1 << 40, 7, 0, 0, 0, (0, 0, 0, 0), 0, 0, 0, -0.5, 0.25, 1, (1 << 40) + 12], 0b000111111100))
     texts = [call.values for call in seen.of("v_text")]
-    same("texts", texts[:6], [["plain", "viewed"], ["", ""], ["x" * 96, None], ["last one", "viewed"], ["y" * 96, "viewed"], [None, None]])
+    same("texts", texts[:8], [["plain", "viewed"], ["", ""], ["x" * 240, None], ["last one", "viewed"], ["y" * 240, "viewed"], ["", ""],
+                              [None, "last one"], ["", ""]])
     same("results", [call.values for call in seen.of("v_results")], [[20, "inline", "a tensor", 4242, 2.5]])
     same("entries", [call.values for call in seen.of("v_entry")], [[i] for i in range(10)])
     check("entries have a duration", all(call.begin == call.end for call in seen.of("v_entry")))
     same("stack words", [call.values for call in seen.of("v_stack")], [[77, 88]])
-    return more, texts[6:]
+    zeros = (0,) * 8
+    same("as many as there are, at the end of memory", [(call.values, call.bad) for call in seen.of("v_many")], [
+        ([0, zeros], 0), ([1, (7,) + zeros[1:]], 0), ([2, (6, 7) + zeros[2:]], 0), ([9, (-2, -1, 0, 1, 2, 3, 4, 5)], 0),
+        ([-1, zeros], 0), ([2, zeros], 2)])
+    return more, texts[8:]
 
 
 @case("probes: values")

@@ -3,6 +3,7 @@
 The library (tests/workloads/card.c) runs its work on a thread of its own and prints when.
 """
 import os
+import re
 
 from harness import case, check, same
 
@@ -60,6 +61,8 @@ def work(box):
          {("relu", 100, 3, 3000), ("softmax", 7, 1, 2000), ("relu", 5, 5, 1000)})
     kernels = {row["name"]: row for row in run.summary["kernels"]}
     same("calls", {name: row["calls"] for name, row in kernels.items()}, {"relu": 8, "softmax": 4})
+    shares = re.findall(r"^ +[\d.]+ [num]?s +(?:([\d.]+) %)? +\d+ .*  (\w+)  on card ", run.text, re.M)
+    check(f"shares of more than all: {run.text}", {name for _, name in shares} == {"relu", "softmax"} and all(float(share or 0) <= 100 for share, _ in shares))
     same("left over", run.summary["losses"]["works_unfinished"], 1)
     waits = run.summary["waits"]
     same("waits", waits["calls"], 8)
@@ -77,6 +80,9 @@ def memory(box):
     same("pool", (pool["kind"], pool["peak_bytes"], pool["allocs"], pool["frees"], pool["live_at_exit_bytes"]), ("library", 4 << 20, 3, 2, 1 << 20))
     device = next(device for device in run.summary["devices"] if device["title"] == "card")
     same("owners", [(row["bytes"], row["owner"]) for row in device["peak"]["by_stack"]], [(3 << 20, "memory"), (1 << 20, "memory")])
+    profiles = run.sql("""select heap_name as heap, sum(size) as bytes, sum(count) as blocks from heap_profile_allocation
+        where heap_name like 'card%' group by 1 order by 1""")
+    same("profiles", [(row["heap"], row["bytes"], row["blocks"]) for row in profiles], [("card memory", 4 << 20, 2), ("card memory at exit", 1 << 20, 1)])
     same("frees of nobody's", run.summary["losses"]["probe_frees"], 0)
     same("values not read", run.summary["losses"]["probe_values"], 0)
     check("added to the host's", run.summary["peak"]["bytes"] < 5 << 20)

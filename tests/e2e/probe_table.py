@@ -21,13 +21,14 @@ PLACE = 'cp "$0" "$MLPROF_SESSION/probes" && exec "$@"'
 class Fetch:
     """Fetch("arg", 2), Fetch("arg", 1, "s64", [16], count=4), Fetch("retval"); at=exit for those that wait for the return"""
 
-    def __init__(self, base, index=1, type="u64", steps=(), count=1, exit=False):
+    def __init__(self, base, index=1, type="u64", steps=(), count=1, exit=False, counted=False):
         self.base, self.index, self.type, self.steps, self.count = base, index, type, tuple(steps), count
+        self.counted = counted                  # the fetch before it says how many there are
         self.exit = exit or base in ("retval", "fretval")
 
     def bytes(self):
-        return struct.pack("<BBBBB3x4i", FROM[self.base], self.index, TYPES.index(self.type), self.count, len(self.steps),
-                           *self.steps, *[0] * (4 - len(self.steps)))
+        return struct.pack("<BBBBBB2x4i", FROM[self.base], self.index, TYPES.index(self.type), self.count, len(self.steps),
+                           self.counted, *self.steps, *[0] * (4 - len(self.steps)))
 
     def read(self, data, at):
         """(value, place behind it); None: a string that could not be read"""
@@ -89,7 +90,7 @@ class Seen:
         self.calls, self.sites, self.losses, self.notices = [], {}, collections.Counter(), []
         probes, told, clocks = [], [], []
         for pid, line in ((pid, line) for pid, lines in chunks(dump) for line in lines):
-            if found := re.match(r"\s*(\d+)\s+probe begin=(\d+) site=0x([0-9a-f]+) node=#(\d+) \"(.*)\"", line):
+            if found := re.match(r"\s*(\d+)\s+probe begin=(\d+) site=0x([0-9a-f]+) node=#(\d+) \"([^\"]*)\"", line):
                 probes.append((pid, int(found[1]), int(found[2]), int(found[3], 16), int(found[4]), unescaped(found[5])))
             elif found := re.search(r"probe_site id=#(\d+) row=(\d+) real=0x([0-9a-f]+) \"(.*)\"", line):
                 self.sites[pid, int(found[1])] = int(found[2]), found[4], int(found[3], 16)

@@ -1,7 +1,5 @@
 """probe_trace.py - how probed calls look in a trace, asked in SQL; the records are those of tests/unit/test_probed.c."""
-import os
-
-from harness import Run, case, check, same
+from harness import case, check, same, written_by_unit_test
 
 ARGS = "extract_arg(s.arg_set_id, 'debug.{}')"
 ON_TRACK = """select s.name, s.ts, s.dur, s.category, t.name as track, p.name as parent, g.name as grandparent
@@ -9,13 +7,7 @@ ON_TRACK = """select s.name, s.ts, s.dur, s.category, t.name as track, p.name as
 
 
 def made(box):
-    trace = box.new_trace()
-    program = os.path.join(box.tools.build, "tests", "test_probed")
-    done = box.native(["ninja", "-C", box.tools.build, "tests/test_probed"], timeout=300)
-    same(f"ninja: {done.stdout[-500:]}", done.status, 0)
-    done = box.native([program, trace])
-    same(f"test_probed: {done.stdout[-500:]}", done.status, 0)
-    return Run(box, done.stdout, done.stderr, 0, trace, done.seconds)
+    return written_by_unit_test(box, "test_probed")
 
 
 @case("probe trace: calls on their threads by kind, moments, arguments that are numbers")
@@ -24,7 +16,7 @@ def calls(box):
     rows = run.sql("""select s.category, count(*) as n, min(s.dur) as least from slice s join thread_track t on s.track_id = t.id
         where s.category is not null group by 1 order by 1""")
     same("calls", {row["category"]: row["n"] for row in rows},
-         {"copy": 1, "enqueue": 7, "mark": 2, "memory": 12, "span": 14, "submit": 2, "wait": 5})
+         {"copy": 1, "enqueue": 7, "mark": 2, "memory": 12, "span": 18, "submit": 2, "wait": 5})
     same("moments", [row["least"] for row in rows if row["category"] == "mark"], [0])
     rows = run.sql(f"""select s.dur, {ARGS.format('M')} as m, {ARGS.format('flops')} as flops, {ARGS.format('gflops')} as gflops,
         {ARGS.format('function')} as function from slice s where s.name = 'sgemm 100x100x100'""")
@@ -44,7 +36,7 @@ def work(box):
     rows = run.sql(ON_TRACK + " where s.category = 'kernel'")
     same("places", {(row["name"], row["track"], row["parent"], row["grandparent"]) for row in rows},
          {("relu", "queue 0", "card", "Libraries"), ("softmax", "queue 0", "card", "Libraries"), ("softmax", "queue 1", "card", "Libraries"),
-          ("run", "queue 0", "clock", "Libraries"), ("plain 5", "queue 0", "plain", "Libraries")})
+          ("run", "queue 0", "clock", "Libraries"), ("plain 5", "queue 0: default", "plain", "Libraries")})
     rows = run.sql(f"""select s.name, {ARGS.format('observed_by_host')} as observed, {ARGS.format('unfinished')} as unfinished,
         {ARGS.format('size_x')} as x, s.dur from slice s where s.category = 'kernel' order by s.ts, s.name""")
     same("marks", [(row["name"], bool(row["observed"]), bool(row["unfinished"])) for row in rows],

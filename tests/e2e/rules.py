@@ -10,7 +10,7 @@ HOOKS = """
 malloc calloc realloc reallocarray free cfree posix_memalign aligned_alloc memalign valloc pvalloc free_sized free_aligned_sized
 malloc_usable_size mmap mmap64 munmap mremap mprotect brk sbrk
 fork _Fork vfork daemon clone posix_spawn posix_spawnp execve execv execvp execvpe execl execlp execle execveat fexecve
-pthread_create pthread_setname_np prctl dlopen dlmopen dlclose dlsym dlvsym exit _exit _Exit quick_exit abort kill raise
+pthread_create pthread_getattr_np pthread_setname_np prctl dlopen dlmopen dlclose dlsym dlvsym exit _exit _Exit quick_exit abort kill raise
 """.split()
 CXX = re.compile(r"_Zn[wa]|_Zd[la]|_ZnwmSt|_ZdlPv")                       # operator new and delete
 ALLOCATORS = re.compile(r"(mallocx|rallocx|xallocx|sallocx|dallocx|sdallocx|nallocx|je_\w+|tc_\w+|mi_\w+)$")
@@ -84,6 +84,12 @@ def top_level(box):
     found = {path.split("/")[0] for path in tracked()}
     found = {name for name in found if not name.startswith(".")}
     check(f"top level is {sorted(found)}", wanted <= found <= wanted | also)
+
+
+@case("rules: what a build or a run makes is not kept")
+def generated(box):
+    made = re.compile(r"(^|/)__pycache__/|\.(pyc|o|so|a|perfetto-trace|mlraw)$|\.summary\.(txt|json)$")
+    same("generated files", [path for path in tracked() if made.search(path)], [])
 
 
 @case("rules: who includes whom")

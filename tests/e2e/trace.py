@@ -1,5 +1,6 @@
 """trace.py - what must be in a trace, asked in SQL of Perfetto's trace processor."""
 import os
+import re
 
 from harness import PYTHON, case, check, same
 
@@ -28,6 +29,25 @@ def tree(box):
     rows = run.sql("select p.name, p.cmdline, parent.name as parent from process p left join process parent on p.parent_upid = parent.upid")
     check(f"processes: {rows}", {"sh", "true", "cat"} <= {os.path.basename((row["name"] or "").split()[0]) for row in rows if row["name"]})
     check(f"command lines: {rows}", any("hello" in (row["cmdline"] or "") for row in rows))
+
+
+@case("trace: how children ended that leave by _exit or a signal")
+def ends(box):
+    code = """
+import os, signal, time
+for end in (lambda: os._exit(7), lambda: os.kill(os.getpid(), signal.SIGKILL)):
+    pid = os.fork()
+    if not pid:
+        bytearray(5000)
+        time.sleep(0.5)         # who is gone before the collector has heard of it leaves nothing to look at
+        end()
+    time.sleep(%s)
+    os.waitpid(pid, 0)
+"""
+    release = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+    for pause in ("0.3", "0")[:2 if release >= (6, 15) else 1]:         # before that only those that wait to be taken show their status
+        processes = box.run([PYTHON, "-c", code % pause]).summary["processes"]
+        same(f"exits, taken after {pause} s", [process["exit"] for process in processes][1:], [{"status": 7}, {"signal": 9}])
 
 
 @case("trace: RSS, faults and CPU are sampled")

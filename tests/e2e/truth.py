@@ -51,6 +51,12 @@ def cxx(box):
     box.check_expected(box.run([program]), base)
 
 
+@case("truth: a bare program sets variables; none of what it frees is ours")
+def own_environment(box):
+    for words in (["bash", "-c", "export A=1; (exit 3); true"], [PYTHON, "-c", "import os; os.environ.update({str(i): 'x' for i in range(1, 99)}); os.environ.clear()"]):
+        box.check_no_loss(box.bare(words).summary)
+
+
 @case("truth: tree of processes")
 def tree(box):
     run = box.run([box.compile("workloads/tree.c")])
@@ -172,6 +178,18 @@ def sleeper(box):
     box.check_expected(run, base)
     box.note(f"collector at most {high >> 10} MiB for 12 M records")
     check(f"the collector took {high >> 10} MiB", high < 120 << 10)
+
+
+@case("truth: a crowd on all CPUs makes the model wait, not the numbers wrong")
+def crowd(box):
+    """more threads than CPUs do nothing but allocate: what they write is taken in, and looked at when there is time, up to a bound"""
+    program = box.compile("bench/pair.c", "pair")
+    threads = 2 * os.cpu_count()
+    run, high = box.watched([program, f"--threads={threads}", f"--pairs={8000000 // threads}", "--books"])
+    base = box.run([program, f"--threads={threads}", "--pairs=0", "--books"])
+    box.check_expected(run, base)
+    box.note(f"collector at most {high >> 10} MiB for 16 M records")
+    check(f"the collector took {high >> 10} MiB", high < 160 << 10)
 
 
 def register(tools):

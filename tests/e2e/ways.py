@@ -1,4 +1,5 @@
 """ways.py - the ways in: options, exit statuses, signals, what is said where."""
+import fcntl
 import json
 import os
 import pty
@@ -6,7 +7,9 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 from harness import PYTHON, ROOT, case, check, same
@@ -172,9 +175,9 @@ def start(box, *words):
 @case("ways: signals act on the program as without us")
 def signals(box):
     code = """
-import signal, sys, time
+import os, signal, sys, time
 def caught(number, frame):
-    print("caught", number, flush=True)
+    os.write(1, b"caught %d\\n" % number)       # print() cannot be interrupted by another print()
     sys.exit(50 + number)
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
     signal.signal(number, caught)
@@ -194,25 +197,37 @@ for _ in range(400):        # one long sleep would not be woken by a signal that
         same("summary", json.load(open(trace.replace(".perfetto-trace", ".summary.json")))["exit"], {"status": 50 + number})
 
 
-@case("ways: a terminal: live status, Ctrl-C, Ctrl-Z")
-def terminal(box):
+def on_terminal(box, words, keys=b""):
+    """what a terminal of 40 columns shows of mlprof run, and its status; the keys are pressed once the program says "ready" """
     main, side = pty.openpty()
-    trace = box.new_trace()
-    code = "import time\nfor i in range(30): x = bytearray(1 << 20); time.sleep(0.05)"
-    process = subprocess.Popen([box.tools.mlprof, "run", "-o", trace, "--", PYTHON, "-c", code], stdin=side, stdout=side, stderr=side,
-                               cwd=box.path, env={**os.environ, "TERM": "xterm"}, preexec_fn=lambda: (os.setsid(), __import__("fcntl").ioctl(0, 0x540e, 0)))
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    process = subprocess.Popen([box.tools.mlprof, "run", "-o", box.new_trace(), "--", *words], stdin=side, stdout=side, stderr=side, cwd=box.path,
+                               env={**os.environ, "TERM": "xterm"}, preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)))
     os.close(side)
     shown = b""
     end = time.monotonic() + 20
-    while process.poll() is None and time.monotonic() < end:
+    while time.monotonic() < end:               # an error says that nobody has the terminal open any more
         if select.select([main], [], [], 0.1)[0]:
             try:
                 shown += os.read(main, 65536)
             except OSError:
                 break
-    process.wait(timeout=10)
+        if keys and b"ready" in shown:
+            os.write(main, keys)
+            keys = b""
+    return shown, process.wait(timeout=10)
+
+
+@case("ways: a terminal: live status, Ctrl-C")
+def terminal(box):
+    shown, _ = on_terminal(box, [PYTHON, "-c", "import time\nfor i in range(30): x = bytearray(1 << 20); time.sleep(0.05)"])
     check(f"no status line: {shown[:200]}", b"\r" in shown and b"peak" in shown.lower())
     check("the status line is not erased", b"\x1b[K" in shown or b"\x1b[2K" in shown)
+    lines = re.findall(rb"\x1b\[K(mlprof: [^\x1b]*)", shown)
+    check(f"wider than the terminal: {lines}", lines and all(len(line) <= 40 for line in lines))
+    shown, status = on_terminal(box, [PYTHON, "-c", "import time; print('ready', flush=True); time.sleep(20)"], b"\x03")
+    same("status after Ctrl-C", status, 130)
+    check(f"after Ctrl-C: {shown}", b"KeyboardInterrupt" in shown and b"SIGINT" in shown)
 
 
 def states(pid):
@@ -244,6 +259,43 @@ print(os.getpgid(0) == os.getpgid(os.getpid()))
 """
     run = box.bare([PYTHON, "-c", code])
     same("stdout", run.stdout, "no children\nTrue\n")
+
+
+@case("ways: a bare program's files are there when it has ended, also if it became another")
+def there_at_the_end(box):
+    script = box.file("script", f"#!/usr/bin/env {PYTHON}\nimport json\n")
+    os.chmod(script, 0o755)
+    for words in ([PYTHON, "-c", "import json"], [script], ["bash", "-c", f"true; exec {script}"]) * 5:
+        trace = box.new_trace()
+        with open(box.file("said"), "w+") as said:              # not a pipe, whose end comes when the collector's does
+            process = subprocess.Popen(words, cwd=box.path, stderr=said,
+                                       env={**os.environ, "LD_PRELOAD": box.tools.library, "MLPROF_QUIET": "1", "MLPROF_OUTPUT": trace})
+            status = process.wait(timeout=60)
+            said.seek(0)
+            same("status, stderr", (status, said.read()), (0, ""))
+        check(f"no summary yet of {words}", os.path.exists(trace.replace(".perfetto-trace", ".summary.json")))
+
+
+@case("ways: the first process of a container waits for its own children alone")
+def first_process(box):
+    code = """
+import os
+if os.fork() == 0:
+    os._exit(3)
+print(os.getpid(), os.wait()[1] >> 8)
+try:
+    print("a stranger:", os.wait())
+except ChildProcessError:
+    print("no children left")
+"""
+    inside = ["unshare", "-pf" if os.getuid() == 0 else "-rpf", "--kill-child", "--mount-proc"]
+    subreaper = "import ctypes, os, sys; ctypes.CDLL(None).prctl(36, 1, 0, 0, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    for front, pid in ((inside, "1 "), ([PYTHON, "-c", subreaper], "")):
+        trace = box.new_trace()
+        run = box.native([*front, "/usr/bin/env", f"LD_PRELOAD={box.tools.library}", "MLPROF_QUIET=1", f"MLPROF_OUTPUT={trace}",
+                          PYTHON, "-c", code], timeout=20)
+        check(f"{front[0]}: {run.stdout} {run.stderr}", run.stdout.startswith(pid) and run.stdout.endswith(" 3\nno children left\n"))
+        box.wait_for(trace.replace(".perfetto-trace", ".summary.json"), 10)
 
 
 @case("ways: installed, any prefix and DESTDIR; no warnings")

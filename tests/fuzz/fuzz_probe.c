@@ -144,8 +144,8 @@ static int write_dictionary(void)
 	static const char *const words[] = {
 		"$arg1", "$farg2:f32", "$stack3", "$retval", "$fretval", "+8(", "-16(", "@ret", ":u8", ":u32", ":s64", ":f32", ":ptr", ":string", ":strv",
 		"[4]", "[0]", "[sd]", "letter", "{letter}", "{wild}", "{symbol}", "{function}", "{scope}", "{base}", "{demangled}", "name=", "name(", "sym(", "cur(",
-		"min(", "max(", "flops=", "bytes=", "queue=", "of=", "gx=", "key=", "val=", "from=", "as=", "heap=", "ptr=", "size=", "label=", "value=",
-		"dir=h2d", "at=", "9=A.b", "when=", "ok=", "lib=", "dom=", "stack=", "min=1us", "entry", "data", "trust", "callstack", "sret", "||", "&&",
+		"min(", "max(", "or(", "until=", "own=", "flops=", "bytes=", "queue=", "of=", "gx=", "key=", "val=", "from=", "as=", "heap=", "ptr=", "size=", "label=", "value=",
+		"dir=h2d", "dir=fill", "at=", "9=A.b", "when=", "ok=", "lib=", "dom=", "stack=", "min=1us", "entry", "data", "trust", "careful", "callstack", "sret", "||", "&&",
 		"==", "<<", ">>", "'d'", " \\\\\\x0a", "|", "*", "#file ", "#preset ", "0x", "1e9",
 	};
 

@@ -10,7 +10,7 @@
 #include "../../collector/util/array.h"
 #include <stdbool.h>
 
-enum { IMAGES = 10, THREADS = 4, ADDRS = 64, STACKS = 7, MAPS = 4, EARLY = 64, NEAR = 1 << 13, ROWS = STACKS + 1 };
+enum { IMAGES = 10, THREADS = 4, ADDRS = 64, STACKS = 7, MAPS = 4, EARLY = 64, NEAR = 1 << 14, ROWS = STACKS + 1 };
 enum op_kind { ALLOC, FREE, LEAVE, ENTER, MAP, UNMAP, DIED };
 
 struct op {
@@ -32,7 +32,7 @@ struct sum {
 };
 
 struct naive_block { u64 size; u32 stack; bool live; };
-struct naive_early { u64 t; u32 addr, thread; };
+struct naive_early { u64 t; u32 addr, thread; bool birth; };
 struct naive_span { u64 born, died, size; u32 image, addr, stack, thread; };
 
 struct naive_process {
@@ -42,7 +42,7 @@ struct naive_process {
 	u32 earlies;
 	struct rows row, at_peak;
 	struct sum malloc, mmap, total;
-	u64 allocs, frees, allocated, temporary, unknown;
+	u64 allocs, frees, allocated, temporary, unknown, unseen;
 };
 
 struct naive {
@@ -126,24 +126,42 @@ static inline void naive_death(struct naive *n, struct naive_process *p, const s
 	naive_move(n, p, o->t, -(i64)b->size);
 }
 
-static inline void naive_birth(struct naive *n, struct naive_process *p, const struct op *o, i64 before)
+/* Did another thread come too early for this one? */
+static inline bool naive_met(struct naive_process *p, const struct op *o, bool birth)
 {
 	u32 i;
 
-	if (p->block[o->addr].live)     /* its free was lost */
+	for (i = 0; i < p->earlies; i++)
+		if (p->early[i].addr == o->addr && p->early[i].birth == birth && p->early[i].thread != o->thread) {
+			for (p->earlies--; i < p->earlies; i++)
+				p->early[i] = p->early[i + 1];
+			return true;
+		}
+	return false;
+}
+
+static inline void naive_wait(struct naive_process *p, const struct op *o, bool birth)
+{
+	p->early[p->earlies++] = (struct naive_early) { o->t, o->addr, o->thread, birth };
+}
+
+static inline void naive_birth(struct naive *n, struct naive_process *p, const struct op *o, i64 before)
+{
+	if (p->block[o->addr].live) {   /* its free comes later, or was lost */
 		naive_death(n, p, o, false);
+		if (p->earlies == EARLY)
+			p->unseen++;
+		else
+			naive_wait(p, o, true);
+	}
 	p->block[o->addr] = (struct naive_block) { o->size, o->stack, true };
 	naive_span_begin(n, o, o->addr);
 	p->allocs++;
 	p->allocated += o->size;
 	naive_row(p, 0, o->stack, (i64)o->size, 1);
 	naive_move(n, p, o->t, (i64)o->size - before);
-	for (i = 0; i < p->earlies; i++)
-		if (p->early[i].addr == o->addr && p->early[i].thread != o->thread) {
-			p->early[i] = p->early[--p->earlies];
-			naive_death(n, p, o, false);
-			return;
-		}
+	if (naive_met(p, o, false))
+		naive_death(n, p, o, false);
 }
 
 static inline void naive_free(struct naive *n, struct naive_process *p, const struct op *o)
@@ -151,20 +169,25 @@ static inline void naive_free(struct naive *n, struct naive_process *p, const st
 	u64 *freed = n->freed[o->image][o->addr];
 	u32 i;
 
-	if (p->block[o->addr].live)
+	if (naive_met(p, o, true))
+		;
+	else if (p->block[o->addr].live)
 		naive_death(n, p, o, o->temporary);
 	else if (p->forked || p->earlies == EARLY)
 		p->unknown++;
 	else {
 		for (i = 0; i < THREADS; i++)
 			n->ambiguous |= i != o->thread && freed[i] && freed[i] + NEAR >= o->t;
-		p->early[p->earlies++] = (struct naive_early) { o->t, o->addr, o->thread };
+		naive_wait(p, o, false);
 	}
 	freed[o->thread] = o->t;
 }
 
 static inline void naive_leave(struct naive *n, struct naive_process *p, const struct op *o)
 {
+	p->held[o->thread].live = false;
+	if (naive_met(p, o, true))
+		return;
 	p->held[o->thread] = p->block[o->addr];
 	p->unknown += !p->block[o->addr].live;
 	if (p->block[o->addr].live)
@@ -214,7 +237,10 @@ static inline void naive_give_up(struct naive_process *p, u64 before)
 	for (i = 0; i < p->earlies; i++)
 		if (p->early[i].t >= before)
 			p->early[kept++] = p->early[i];
-	p->unknown += p->earlies - kept;
+		else if (p->early[i].birth)
+			p->unseen++;
+		else
+			p->unknown++;
 	p->earlies = kept;
 }
 

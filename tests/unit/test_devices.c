@@ -6,11 +6,11 @@
  * Two devices: "OpenCL 0" whose memory is the host's and whose clock is known by bounds only, "Vulkan 0" with memory in two
  * heaps and a calibrated clock that runs 40 ppm fast.
  */
-#include "../../collector/read/feed.h"
 #include "../../collector/util/array.h"
 #include "../../collector/write/writer.h"
-#include "gen.h"
+#include "pushed.h"
 #include "tap.h"
+#include "written.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -98,17 +98,6 @@ static struct listener listener(struct listener to)
 }
 
 /* ---- records ------------------------------------------------------------------------------------- */
-
-static struct feed feed;
-
-static void push(void *to, const union chunk *c)
-{
-	union chunk *copy = merge_chunk(feed.merge);
-
-	(void)to;
-	*copy = *c;
-	merge_push(feed.merge, copy);
-}
 
 /* Text with NULs in it. */
 static void event_text(struct gen *g, u64 t, u32 type, const void *fields, size_t bytes, const char *text, size_t len)
@@ -340,29 +329,6 @@ static void check_calls(const struct session *s)
 		}
 	ok(heard.calls == 2 * KERNELS + 5 + 20 && heard.waits == KERNELS, "calls");
 	ok(waits == KERNELS && total == KERNELS * 239ull * US, "the host waited %llu ns", (unsigned long long)total);
-}
-
-static void has(const char *text, const char *part)
-{
-	ok(strstr(text, part), "%s", part);
-}
-
-/* The summary, also left beside the trace. */
-static void summary(const char *path, const char *suffix, const struct session *s, struct symbols *y, const char *const *parts)
-{
-	static char text[1 << 18];
-	char name[4096];
-	int fd;
-	ssize_t n;
-
-	snprintf(name, sizeof(name), "%.*s%s", (int)(strlen(path) - strlen(".perfetto-trace")), path, suffix);
-	fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	ok(!(strstr(suffix, "json") ? summary_json(fd, s, y) : summary_text(fd, s, y, false)), "%s is written", suffix);
-	n = pread(fd, text, sizeof(text) - 1, 0);
-	text[n > 0 ? n : 0] = 0;
-	close(fd);
-	while (*parts)
-		has(text, *parts++);
 }
 
 static const char *const json_parts[] = {

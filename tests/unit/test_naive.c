@@ -483,6 +483,7 @@ static u32 compare_process(u64 seed, const struct session *s, u32 i)
 	bad += wrong(seed, "mmap", i, sum_differs(&n->mmap, p->pools.at[POOL_MMAP].peak, p->pools.at[POOL_MMAP].peak_ticks));
 	bad += wrong(seed, "allocs", i, n->allocs != p->allocs || n->allocated != p->allocated_bytes);
 	bad += wrong(seed, "frees", i, n->frees != p->frees || n->temporary != p->temporary);
+	bad += wrong(seed, "unseen frees", i, n->unseen != p->unseen_frees);
 	bad += wrong(seed, "unknown frees", i, n->unknown != (n->forked ? p->inherited_frees : p->unknown_frees));
 	bad += wrong(seed, "holders of the peak", i, rows_differ(s, &p->total.at_peak, &n->at_peak, i, i + 1));
 	bad += wrong(seed, "holders at exit", i, rows_differ(s, &p->at_exit, &n->row, i, i + 1));

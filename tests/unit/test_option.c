@@ -68,7 +68,7 @@ static void presets(void)
 {
 	ok(parse("run true") == 1, "no options");
 	ok(set.stacks == STACKS_FULL && set.follow == 1 && set.on_full == ON_FULL_BLOCK, "choices have their presets");
-	ok(set.apis == (API_OPENCL | API_VULKAN | API_IREE) && set.device_time == DEVICE_TIME_KERNEL, "all APIs, the time of each kernel");
+	ok(set.apis == (API_OPENCL | API_VULKAN) && set.device_time == DEVICE_TIME_KERNEL, "all APIs, the time of each kernel");
 	ok(set.large == 1 << 20 && set.sample_ms == 20 && set.wait_ms == 2000, "numbers have their presets");
 	ok(!set.output && !set.raw && !set.quiet && !set.json && !set.debuginfod, "the rest is off");
 }

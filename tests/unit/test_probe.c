@@ -22,12 +22,16 @@ static struct probe_set *parsed(const char *text)
 
 static const struct { const char *text, *said; } bad[] = {
 	{ "f",
-	  "x.probes:1:2: expected a role (span, dispatch, submit, wait, copy, alloc, free, counter, mark, bind, alias, set, time or table), "
+	  "x.probes:1:2: expected a role (span, dispatch, submit, wait, copy, alloc, free, retain, counter, mark, thread, bind, alias, set, time, table, builtin, getter or module), "
 	  "not the end of the row" },
 	{ "# all good\n\n  f spam\n",
-	  "x.probes:3:5: expected a role (span, dispatch, submit, wait, copy, alloc, free, counter, mark, bind, alias, set, time or table), "
+	  "x.probes:3:5: expected a role (span, dispatch, submit, wait, copy, alloc, free, retain, counter, mark, thread, bind, alias, set, time, table, builtin, getter or module), "
 	  "not 'spam'" },
+	{ "ggml_backend_sched_new|f builtin", "x.probes:1:24: expected a function that mlprof has code for: see mlprof-probes(5)" },
+	{ "ggml_backend_sched_* builtin", "x.probes:1:1: expected a function that mlprof has code for: see mlprof-probes(5)" },
 	{ "*gemm span", "x.probes:1:1: expected at least 2 characters before the first '*' or '?'" },
+	{ "[ab]* span", "x.probes:1:1: expected at least 2 characters before the first '*' or '?'" },
+	{ "malloc@GLIBC_2.2.5 span", "x.probes:1:7: expected a blank after the symbol, not '@GLIBC_2.2.5'" },
 	{ "a|*b span", "x.probes:1:3: expected at least 2 characters before the first '*' or '?'" },
 	{ "a|| span", "x.probes:1:3: expected a symbol, not '|'" },
 	{ "a| span", "x.probes:1:3: expected a symbol, not a blank" },
@@ -42,8 +46,9 @@ static const struct { const char *text, *said; } bad[] = {
 	{ "f span a='ab'", "x.probes:1:10: expected a character between two ', not ''ab''" },
 	{ "f,g span", "x.probes:1:2: expected a blank after the symbol, not ',g'" },
 	{ "\x01 span", "x.probes:1:1: expected a symbol, not byte 0x01" },
-	{ "f span fast", "x.probes:1:8: expected a flag (entry, data, trust, callstack or sret) or 'fast=' and a value" },
-	{ "f span a = 1", "x.probes:1:8: expected a flag (entry, data, trust, callstack or sret) or 'a=' and a value" },
+	{ "f span fast", "x.probes:1:8: expected a flag (entry, data, trust, careful, callstack or sret) or 'fast=' and a value" },
+	{ "libf.so* module name=f", "x.probes:1:17: expected no keys in a row of role module: its symbol is the name of a file" },
+	{ "f span a = 1", "x.probes:1:8: expected a flag (entry, data, trust, careful, callstack or sret) or 'a=' and a value" },
 	{ "f span a=", "x.probes:1:10: expected a value, not the end of the row" },
 	{ "f span a= b=1", "x.probes:1:10: expected a value, not a blank" },
 	{ "f span a=1 a=2", "x.probes:1:12: expected another key: 'a' is there already" },
@@ -53,7 +58,13 @@ static const struct { const char *text, *said; } bad[] = {
 	{ "f span a=$retval1", "x.probes:1:10: expected $argN, $fargN, $stackN, $retval or $fretval (registers count from 1), not '$retval1'" },
 	{ "f span a=$arg1:int", "x.probes:1:16: expected a type: u8 u16 u32 u64 s8 s16 s32 s64 f32 f64 ptr string strv, not 'int'" },
 	{ "f span a=$arg1:u32[4]", "x.probes:1:19: expected an array of numbers in memory, such as +0($arg1):s64[4]" },
-	{ "f span a=+0($arg1):u32[9]", "x.probes:1:23: expected [1] to [8]" },
+	{ "f span a=+0($arg1):u32[9]", "x.probes:1:23: expected [1] to [8], or a value of the call such as [$arg2:s32]" },
+	{ "f span a=+0($arg1):u32[$arg2", "x.probes:1:23: expected [1] to [8], or a value of the call such as [$arg2:s32]" },
+	{ "f span a=+0($arg1):u32[$farg1]", "x.probes:1:24: expected a whole number inside of [...]" },
+	{ "f span a=+0($arg1):u32[+0($arg2):s32[2]]", "x.probes:1:24: expected a whole number inside of [...]" },
+	{ "f span a=+0($arg1):u32[b] b=$arg2", "x.probes:1:23: expected [1] to [8], or a value of the call such as [$arg2:s32]" },
+	{ "f span a=$arg1[$arg2]", "x.probes:1:15: expected a blank or an operator, not '[$arg2]'" },
+	{ "f span a=product(b) b=$arg1", "x.probes:1:18: expected an array, such as +16($arg1):s64[4]" },
 	{ "f span a=$farg1:u32", "x.probes:1:10: expected f32 or f64 for a floating-point register, not '$farg1:u32'" },
 	{ "f span a=+0(x)", "x.probes:1:13: expected $argN, $fargN, $stackN, $retval or $fretval or another +OFFSET(...), not 'x)'" },
 	{ "f span a=+0($arg1", "x.probes:1:18: expected ')', not the end of the row" },
@@ -71,14 +82,24 @@ static const struct { const char *text, *said; } bad[] = {
 	{ "f span name=\"{M}\"", "x.probes:1:14: expected a key of this row, and 'M' is none" },
 	{ "f span name=\"{M\"", "x.probes:1:15: expected a key or symbol, demangled, function, scope, base, letter, wild, then '}', not 'M\"'" },
 	{ "f span name=\"text", "x.probes:1:18: expected '\"' at the end of the text, not the end of the row" },
-	{ "f span a=foo(1)", "x.probes:1:10: expected one of the functions name sym cur min max, not 'foo(1)'" },
+	{ "f span a=foo(1)", "x.probes:1:10: expected one of the functions name sym cur min max log2 product last or, not 'foo(1)'" },
 	{ "f span a=min(1)", "x.probes:1:15: expected ',' and a second value, not ')'" },
+	{ "f span a=or(1)", "x.probes:1:14: expected ',' and a second value, not ')'" },
+	{ "f span a=or(1,b) b=$arg1:string", "x.probes:1:10: expected two numbers or two texts in or(a,b)" },
+	{ "f span a=or(b,b) b=+0($arg1):u32[2]", "x.probes:1:10: expected two numbers or two texts in or(a,b)" },
+	{ "f span a=2*or(b,sym($arg2)) b=$arg1:string", "x.probes:1:12: expected a number, this is a text" },
+	{ "f wait until=$arg1:string", "x.probes:1:14: expected a number for 'until'" },
+	{ "f alloc ptr=$retval size=1 own=\"yes\"", "x.probes:1:32: expected a number for 'own'" },
 	{ "f span a=cur($arg1,)", "x.probes:1:20: expected a word, not ')'" },
 	{ "f span a=2*b b=$arg1:string", "x.probes:1:12: expected a number, this is a text" },
 	{ "f span a=2*b b=+0($arg1):u32[2]", "x.probes:1:12: expected a number, this is an array: write key[0] for its first element" },
 	{ "f span a=b[2] b=+0($arg1):u32[2]", "x.probes:1:10: expected an element that the array has; the first one is [0]" },
 	{ "f span a=b[0] b=1", "x.probes:1:10: expected a key whose value is an array, such as +16($arg1):s64[4]" },
 	{ "f span flops=\"many\"", "x.probes:1:14: expected a number for 'flops'" },
+	{ "f span tokens=$arg1:string", "x.probes:1:15: expected a number for 'tokens'" },
+	{ "f span rate_images=\"many\"", "x.probes:1:20: expected a number for 'rate_images'" },
+	{ "f time of=$arg1", "x.probes:1:1: expected a key 'start=' or 'end=' in a row of role time" },
+	{ "f span a=$arg1:cxxstr", "x.probes:1:16: expected a type: u8 u16 u32 u64 s8 s16 s32 s64 f32 f64 ptr string strv, not 'cxxstr'" },
 	{ "f span when=$arg1:string", "x.probes:1:13: expected a number for 'when'" },
 	{ "f span stack=129", "x.probes:1:14: expected a number of stack words from 0 to 128" },
 	{ "f span min=1", "x.probes:1:12: expected a time such as 500ns, 1us or 2ms" },
@@ -97,15 +118,21 @@ static const struct { const char *text, *said; } bad[] = {
 	{ "f alias key=$arg1", "x.probes:1:1: expected a key 'from=' in a row of role alias" },
 	{ "f set key=$arg1", "x.probes:1:1: expected a key 'val=' in a row of role set" },
 	{ "f copy", "x.probes:1:1: expected a key 'bytes=' in a row of role copy" },
-	{ "f copy bytes=1 dir=up", "x.probes:1:20: expected h2d, d2h, d2d, h2h or a number" },
+	{ "f copy bytes=1 dir=up", "x.probes:1:20: expected h2d, d2h, d2d, h2h, fill or a number" },
 	{ "f table at=$retval", "x.probes:1:1: expected at least one slot in a table, such as 9=Api.Run" },
 	{ "f table at=$retval+8 0=a.b\na.b span", "x.probes:1:19: expected a value that is only fetched, of type u64 or ptr, for 'at'" },
 	{ "f table at=$retval 0=ab", "x.probes:1:22: expected a name with a dot for the function in this slot, such as Api.Run (at most 64 a row)" },
 	{ "f table at=$retval 4096=a.b", "x.probes:1:20: expected a slot of the table, such as 9=Api.Run (at most 4095)" },
+	{ "f table at=$retval 0=a.b 1=a.c 0=a.c\na.b|a.c span", "x.probes:1:32: expected another slot: 0 is there already" },
 	{ "f table at=$retval 0=a.b", "x.probes:1:20: expected a row for 'a.b' in this file" },
 	{ "f table entry at=$arg1 0=a.b\na.b span", "x.probes:1:18: expected a value that is there before the call: the row has the flag entry" },
-	{ "f span a=$arg1:string b=$arg2:string c=$arg3:string",
-	  "x.probes:1:40: expected values of at most 256 bytes in one row; a text counts 98, a number 8" },
+	{ "f getter at=$arg2", "x.probes:1:1: expected a key 'symbol=' in a row of role getter" },
+	{ "f getter symbol=$arg1 at=$arg2", "x.probes:1:17: expected a text that is there before the call, such as $arg1:string, for 'symbol'" },
+	{ "f getter symbol=$arg1:string at=$arg2+8", "x.probes:1:38: expected a value that is only fetched, of type u64 or ptr, for 'at'" },
+	{ "f getter symbol=$arg1:string at=$arg2 ok=$retval==0", "x.probes:1:39: expected nothing but 'symbol=' and 'at=' in a row of role getter" },
+	{ "f getter entry symbol=$arg1:string at=$arg2", "x.probes:1:39: expected a value that is there before the call: the row has the flag entry" },
+	{ "f span a=$arg1:string b=$arg2:string c=$arg3:string d=$arg4:string",
+	  "x.probes:1:55: expected values of at most 768 bytes in one row; a text counts 242, a number 8" },
 };
 
 static void test_bad_lines(void)
@@ -198,17 +225,17 @@ static void test_table(void)
 	ok(is_fetch(&t.fetch[r[0].fetch + 1], FROM_ARG, 1, TYPE_U64, 1, 1, 0), "the pointer after the call");
 	ok(is_fetch(&t.fetch[r[0].fetch + 2], FROM_RETURN, 0, TYPE_S32, 1, 0, 0), "and the result");
 	ok(r[0].flags == PROBE_CAREFUL && r[0].library == PROBE_ANY && r[0].stack == PROBE_STACK_DEFAULT && r[0].prefix == 10, "usual settings");
-	ok(r[2].flags == (PROBE_GLOB | PROBE_CALLSTACK | PROBE_DATA) && r[2].prefix == 3 && !strcmp(t.text + r[2].library, "libns.so*"), "all settings");
-	ok(r[2].stack == 40 && r[2].min_ns == 2000 && r[2].fetches == 2, "stack, least time; a value is fetched once");
-	const struct probe_fetch *b = &t.fetch[r[2].fetch + 1];
+	ok(r[6].flags == (PROBE_GLOB | PROBE_CALLSTACK | PROBE_DATA) && r[6].prefix == 3 && !strcmp(t.text + r[6].library, "libns.so*"), "all settings, of the last row: others name their functions");
+	ok(r[6].stack == 40 && r[6].min_ns == 2000 && r[6].fetches == 2, "stack, least time; a value is fetched once");
+	const struct probe_fetch *b = &t.fetch[r[6].fetch + 1];
 
 	ok(is_fetch(b, FROM_STACK, 3, TYPE_STRING, 1, 2, -16) && b->offset[1] == 8, "pointers are followed from the inside out");
-	ok(r[3].flags == (PROBE_ENTRY | PROBE_CAREFUL) && r[3].stack == 20 && is_fetch(&t.fetch[r[3].fetch], FROM_ARG, 2, TYPE_U64, 1, 0, 0),
+	ok(r[2].flags == (PROBE_ENTRY | PROBE_CAREFUL) && r[2].stack == 20 && is_fetch(&t.fetch[r[2].fetch], FROM_ARG, 2, TYPE_U64, 1, 0, 0),
 	   "sret moves the arguments; the stack covers what is fetched");
-	ok(r[4].flags == (PROBE_TABLE | PROBE_SIZED) && t.head->slots == 2 && r[4].fetches == 2 && r[4].entry_fetches == 0, "a table of functions");
-	ok(is_fetch(&t.fetch[r[4].fetch + 1], FROM_RETURN, 0, TYPE_U64, 1, 1, 8), "its address is the last fetch");
-	ok(t.slot[0].table == 4 && t.slot[0].index == 9 && t.slot[0].row == 5 && t.slot[1].table == 4 && t.slot[1].row == 6, "its slots know their rows");
-	ok(probes_rule(set, 5)->line == 8 && !strcmp(probes_rule(set, 5)->symbol, "Api.Run") && !probes_rule(set, 7), "rows know their lines");
+	ok(r[3].flags == (PROBE_TABLE | PROBE_SIZED) && t.head->slots == 2 && r[3].fetches == 2 && r[3].entry_fetches == 0, "a table of functions");
+	ok(is_fetch(&t.fetch[r[3].fetch + 1], FROM_RETURN, 0, TYPE_U64, 1, 1, 8), "its address is the last fetch");
+	ok(t.slot[0].table == 3 && t.slot[0].index == 9 && t.slot[0].row == 4 && t.slot[1].table == 3 && t.slot[1].row == 5, "its slots know their rows");
+	ok(probes_rule(set, 4)->line == 8 && !strcmp(probes_rule(set, 4)->symbol, "Api.Run") && !probes_rule(set, 7), "rows know their lines");
 	ok(!strcmp(probes_rule(set, 0)->domain, "x") && !probes_rule(set, 0)->preset, "and where they are from");
 	buf_release(&t.bytes);
 	probes_free(set);
@@ -287,19 +314,78 @@ static const struct { const char *expression; double number; const char *text; }
 	{ "1==1&&2!=2||3>=3", 1, "1" }, { "1<<4", 16, "16" }, { "r4>>32", 2, "2" }, { "r4&0xffffffff", 3, "3" }, { "r3", -1, "-1" },
 	{ "r3<0", 1, "1" }, { "min(r1,3)", 3, "3" }, { "max( r1 , 3 )", 5, "5" }, { "r5*2", 5, "5" }, { "ar[1]", 3, "3" },
 	{ "ar[0]*ar[1]*ar[2]", 24, "24" }, { "cur(5)", 7, "7" }, { "cur(5,pipe)", 8, "8" }, { "r2&&none", 0, "0" }, { "none||r1", 1, "1" },
-	{ "1e3", 1000, "1000" }, { "0x10", 16, "16" }, { "'L'", 76, "76" }, { "9223372036854775807+1", 9223372036854775808.0, "9.22337e+18" },
-	{ "4000000000*4000000000", 1.6e19, "1.6e+19" }, { "1 + \t1", 2, "2" },
+	{ "1e3", 1000, "1000" }, { "0x10", 16, "16" }, { "'L'", 76, "76" }, { "9223372036854775807+1", 9223372036854775808.0, "9223372036854775808" },
+	{ "4000000000*4000000000", 1.6e19, "16000000000000000000" }, { "5000000000*5000000000", 2.5e19, "2.5e+19" },
+	{ "1<<63", 9223372036854775808.0, "9223372036854775808" }, { "-1<<63", -9223372036854775808.0, "-9223372036854775808" },
+	{ "(1<<63)>1", 1, "1" }, { "(1<<63)-(1<<63)", 0, "0" }, { "(1<<63)%10", 8, "8" }, { "(1<<63)/2>>61", 2, "2" }, { "(1<<63)==-(1<<63)", 0, "0" },
+	{ "(1<<63)*(1<<63)*4", 0x1p128, "3.40282e+38" }, { "(3<<62&-1)>>62", 3, "3" }, { "-1&-1", -1, "-1" }, { "-7%4", -3, "-3" }, { "1 + \t1", 2, "2" }, { "log2(8)", 3, "3" }, { "product(ar)", 24, "24" },
+	{ "last(ar)*2", 4, "4" }, { "or(cur(6),3)", 3, "3" }, { "or(r2,3)", 0, "0" }, { "or(none,or(none,r1))*2", 10, "10" },
 };
 
-static const char *const unknowns[] = { "none", "none+1", "1/0", "1/r2", "5%0", "1<<64", "r5&1", "cur(6)", "none&&r1", "none==none" };
+static const char *const unknowns[] = { "none", "none+1", "1/0", "1/r2", "5%0", "1<<64", "r5&1", "cur(6)", "none&&r1", "none==none", "log2(0)", "log2(r3)", "or(none,none)" };
 
 static const struct { const char *value, *text; } texts[] = {
 	{ "\"{r1}x{ar}\"", "5x4x3x2" }, { "s", "hello" }, { "none", NULL }, { "\"{none}|{none}\"", "?|?" }, { "name(7)", "seven" },
-	{ "name(cur(r1))", "seven" }, { "name(8)", NULL }, { "sym(5)", "work._omp_fn.0" }, { "r6", "0x64" }, { "ar", "4x3x2" },
+	{ "name(cur(r1))", "seven" }, { "name(8)", NULL }, { "or(name(8),sym(5))", "work._omp_fn.0" }, { "or(s,name(7))", "hello" }, { "or(name(8),name(9))", NULL }, { "sym(5)", "work._omp_fn.0" }, { "r6", "0x64" }, { "ar", "4x3x2" },
 	{ "\"{symbol}\"", "_ZN2at4_ops2mm4callERKNS_6TensorES4_" }, { "\"{function}\"", "at::_ops::mm::call" }, { "\"{scope}\"", "mm" },
 	{ "\"{base}\"", "call" }, { "{demangled}", "at::_ops::mm::call(at::Tensor const&, at::Tensor const&)" },
 	{ "\"{{a}} \\\"b\\\" \\\\\"", "{a} \"b\" \\" }, { "{r1}", "5" }, { "r5", "2.5" }, { "\"\"", "" },
 };
+
+/* The same bits, with a sign and without */
+static void test_signs(void)
+{
+	struct probe_set *set = parsed("f span u=$arg1 s=$arg1:s64 p=$arg1:ptr more=u+1 positive=u>0 same=u==s");
+	const struct probe_rule *rule = probes_rule(set, 0);
+	static const struct { const char *key, *text; } wanted[] = {
+		{ "u", "18446744073709551615" }, { "s", "-1" }, { "p", "0xffffffffffffffff" }, { "more", "1.84467e+19" }, { "positive", "1" }, { "same", "0" },
+	};
+	u64 numbers[] = { UINT64_MAX, UINT64_MAX };
+	struct probe_values v;
+	struct probe_scope scope = { .values = &v };
+	char text[PROBE_NAME_MAX];
+	double number;
+	i64 bits;
+
+	ok(probe_read(rule, numbers, sizeof numbers, 0, &v), "values are read");
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+		ok(probe_text(rule, wanted[i].key, &scope, text, sizeof text) && !strcmp(text, wanted[i].text), "%s: %s", wanted[i].key, text);
+	ok(probe_number(rule, "u", &scope, &number, &bits) && number > 1.8e19 && bits == -1, "a handle keeps its bits");
+	probes_free(set);
+}
+
+/* An array whose length is in the call: it and its length, for each of these lengths */
+static const struct { i64 length; const char *text; double product; } lengths[] = {
+	{ 2, "4x3", 12 }, { 1, "4", 4 }, { 0, "", 1 }, { -3, "", 1 }, { 8, "4x3x2x1x1x1x1x5", 120 }, { 9, "4x3x2x1x1x1x1x5x...", -1 },
+};
+
+static void test_lengths(void)
+{
+	struct probe_set *set = parsed("f span n=$arg2:s32 ar=+0($arg1):s32[$arg2:s32] p=product(ar) first=ar[0] second=ar[1]");
+	struct table t = compiled(set);
+	const struct probe_rule *rule = probes_rule(set, 0);
+	char text[PROBE_NAME_MAX];
+	double number;
+
+	ok(t.row[0].fetches == 3 && t.fetch[2].counted && t.fetch[2].count == PROBE_ARRAY_MAX && is_fetch(&t.fetch[1], FROM_ARG, 2, TYPE_S32, 1, 0, 0),
+	   "an array stands behind its length");
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		u64 numbers[] = { (u64)lengths[i].length, (u64)lengths[i].length, 4, 3, 2, 1, 1, 1, 1, 5 };
+		struct probe_values v;
+		struct probe_scope scope = { .values = &v };
+
+		ok(probe_read(rule, numbers, sizeof numbers, 0, &v), "values are read");
+		ok(probe_text(rule, "ar", &scope, text, sizeof text) && !strcmp(text, lengths[i].text), "%lld: %s", (long long)lengths[i].length, text);
+		bool there = probe_number(rule, "p", &scope, &number, NULL);
+
+		ok(lengths[i].product < 0 ? !there : there && number >= lengths[i].product && number <= lengths[i].product, "its product");
+		ok(probe_number(rule, "first", &scope, NULL, NULL) == (lengths[i].length > 0), "its first element");
+		ok(probe_number(rule, "second", &scope, NULL, NULL) == (lengths[i].length > 1), "its second element");
+		ok(probe_read(rule, numbers, sizeof numbers, 2, &v) && !probe_text(rule, "ar", &scope, text, sizeof text), "its length is not known");
+	}
+	buf_release(&t.bytes);
+	probes_free(set);
+}
 
 static void test_values(void)
 {
@@ -440,7 +526,7 @@ static void test_wild(void)
 
 static void test_keys(void)
 {
-	struct probe_set *set = parsed("f copy bytes=8 dir=$arg4 why=$arg1 what=\"x\" when=1 name=n also=what\ng copy bytes=1 dir=d2h\nh copy bytes=1");
+	struct probe_set *set = parsed("f copy bytes=8 dir=$arg4 why=$arg1 what=\"x\" when=1 name=n also=what\ng copy bytes=1 dir=d2h\nh copy bytes=1\ni copy bytes=1 dir=fill\nj copy bytes=1 dir=4");
 	const struct probe_rule *r = probes_rule(set, 0);
 	struct probe_values v = { 2, { { .type = TYPE_U64, .count = 1, .known = true, .number = { 1 } }, { .known = false } } };
 	struct probe_scope scope = { .values = &v, .symbol = "f" };
@@ -453,6 +539,8 @@ static void test_keys(void)
 	ok(probe_direction(r, &scope) == DIRECTION_H2D, "a direction that was fetched");
 	ok(probe_direction(probes_rule(set, 1), &scope) == DIRECTION_D2H, "one that the row says");
 	ok(probe_direction(probes_rule(set, 2), &scope) == DIRECTION_UNKNOWN, "none");
+	ok(probe_direction(probes_rule(set, 3), &scope) == DIRECTION_FILL && probe_direction(probes_rule(set, 4), &scope) == DIRECTION_UNKNOWN,
+	   "a fill is a word, not a number");
 	ok(probe_holds(r, "when", &scope) && probe_holds(r, "ok", &scope), "conditions that hold, or are not there");
 	ok(probe_text(r, "bytes", &scope, text, 1) && !*text, "no room, no text");
 	probes_free(set);
@@ -490,6 +578,8 @@ int main(void)
 	test_table();
 	test_source();
 	test_values();
+	test_signs();
+	test_lengths();
 	test_record_lengths();
 	test_names();
 	test_letters();

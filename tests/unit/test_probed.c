@@ -5,14 +5,14 @@
  *
  * Libraries: "blas", which computes on the calling thread; "card", with a queue, command buffers and memory of its own, so
  * dispatch, submit and wait; "clock", which tells its device's times; "plain", which does all before it returns; "lib", with a
- * heap, a counter, marks and a decoding loop.
+ * heap, a counter, marks and a decoding loop; "mt", with command buffers on queues, and memory that has holders.
  */
 #include "../../collector/probe/probe.h"
-#include "../../collector/read/feed.h"
 #include "../../collector/util/array.h"
 #include "../../collector/write/writer.h"
-#include "gen.h"
+#include "pushed.h"
 #include "tap.h"
+#include "written.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,7 +21,8 @@ enum { US = 1000, MS = 1000000, BORN = 2 * MS, PID = 60 };
 
 enum {
 	SGEMM = 1, MALLOC, FREE, REGISTER, PIPELINE, SET, LAUNCH, COMMIT, WAIT, WAIT_ALL, COPY,
-	CLOCK_RUN, CLOCK_WAIT, CLOCK_TIME, PLAIN_RUN, EVAL, LIB_ALLOC, LIB_RELEASE, DECODE, LEVEL, NOTE, MAYBE, ENTRY, SITES,
+	CLOCK_RUN, CLOCK_WAIT, CLOCK_TIME, PLAIN_RUN, EVAL, LIB_ALLOC, LIB_RELEASE, DECODE, LEVEL, NOTE, MAYBE, ENTRY, WORKER, STEP, PART,
+	MT_ALLOC, MT_INSIDE, MT_RETAIN, MT_RELEASE, MT_LABEL, MT_RUN, MT_COMMIT, MT_WAIT, MT_POLL, MT_TIME, SITES,
 };
 
 static const char rows[] =
@@ -52,14 +53,31 @@ static const char rows[] =
 	"libLevel counter name=\"level\" value=$arg1\n"
 	"libNote mark name=\"epoch {n}\" n=$arg1\n"
 	"libMaybe span when=$arg1>0\n"
-	"libEntry span entry\n";
+	"libEntry span entry\n"
+	"libWorker thread name=\"worker {n}\" n=$arg1 entry\n"
+	"libStep span tokens=$arg1\n"
+	"libPart span tokens=$arg1\n"
+	"#file mt.probes\n"
+	"mtAlloc alloc heap=mt ptr=$arg1 size=$arg2\n"
+	"mtInside alloc heap=mt ptr=$arg1 size=$arg2 in=$arg3\n"
+	"mtRetain retain heap=mt ptr=$arg1\n"
+	"mtRelease free heap=mt ptr=$arg1 any=1\n"
+	"mtLabel bind key=$arg1 name=$arg2:string heap=mt\n"
+	"mtRun dispatch name=\"kernel {n}\" n=$arg1 of=$arg2 queue=$arg3\n"
+	"mtCommit submit of=$arg1 queue=$arg2\n"
+	"mtWait wait of=$arg1 queue=$arg2\n"
+	"mtPoll wait queue=$arg1 over=$arg2\n"
+	"mtTime time of=$arg1 start=$farg1 end=$farg2\n";
 
 static const char *const symbols[SITES] = {
 	[SGEMM] = "cblas_sgemm", [MALLOC] = "cardMalloc", [FREE] = "cardFree", [REGISTER] = "cardRegister", [PIPELINE] = "cardPipeline",
 	[SET] = "cardSet", [LAUNCH] = "cardLaunch", [COMMIT] = "cardCommit", [WAIT] = "cardWait", [WAIT_ALL] = "cardWaitAll",
 	[COPY] = "cardCopy", [CLOCK_RUN] = "clockRun", [CLOCK_WAIT] = "clockWait", [CLOCK_TIME] = "clockTimes", [PLAIN_RUN] = "plainRun",
 	[EVAL] = "_ZN3lib4evalEii", [LIB_ALLOC] = "libAlloc", [LIB_RELEASE] = "libRelease", [DECODE] = "libDecode", [LEVEL] = "libLevel",
-	[NOTE] = "libNote", [MAYBE] = "libMaybe", [ENTRY] = "libEntry",
+	[NOTE] = "libNote", [MAYBE] = "libMaybe", [ENTRY] = "libEntry", [WORKER] = "libWorker", [STEP] = "libStep", [PART] = "libPart",
+	[MT_ALLOC] = "mtAlloc", [MT_INSIDE] = "mtInside", [MT_RETAIN] = "mtRetain",
+	[MT_RELEASE] = "mtRelease", [MT_LABEL] = "mtLabel", [MT_RUN] = "mtRun", [MT_COMMIT] = "mtCommit", [MT_WAIT] = "mtWait", [MT_POLL] = "mtPoll",
+	[MT_TIME] = "mtTime",
 };
 
 /* ---- what is heard ------------------------------------------------------------------------------ */
@@ -73,7 +91,7 @@ struct heard {
 	struct heard_work work[256];
 	u32 works, calls, of_kind[CALL_KINDS], failed, unwound, memories, memory_ends, points;
 	double level;
-	char last_args[256], span[64];
+	char last_args[256], span[64], labels[256];
 	u64 flows;
 };
 
@@ -139,6 +157,7 @@ static void hear_memory(void *to, struct process *p, struct device_memory *m)
 static void hear_memory_end(void *to, struct process *p, struct device_memory *m)
 {
 	heard.memory_ends++;
+	snprintf(heard.labels + strlen(heard.labels), sizeof(heard.labels) - strlen(heard.labels), "%s|", m->label ? m->label : "");
 	if (writer.memory_end)
 		writer.memory_end(to, p, m);
 }
@@ -166,17 +185,6 @@ static const struct heard_work *work_named(const char *name)
 }
 
 /* ---- records ------------------------------------------------------------------------------------- */
-
-static struct feed feed;
-
-static void push(void *to, const union chunk *c)
-{
-	union chunk *copy = merge_chunk(feed.merge);
-
-	(void)to;
-	*copy = *c;
-	merge_push(feed.merge, copy);
-}
 
 /* Values as the library writes them. */
 struct values {
@@ -261,6 +269,16 @@ static u64 blas(struct gen *g, u64 t)
 		CALL(g, t, t + 20 * US, SGEMM, 100, 100, 100);
 	CALL(g, t, t + 10 * US, SGEMM, 64, 32, 16);
 	return t + 20 * US;
+}
+
+/* Two inside of one, which is told of last; lib::eval around it is nobody's kernel. */
+static u64 inside(struct gen *g, u64 t)
+{
+	CALL(g, t + 10 * US, t + 12 * US, SGEMM, 1, 2, 3);
+	CALL(g, t + 20 * US, t + 23 * US, SGEMM, 1, 2, 3);
+	CALL(g, t + 5 * US, t + 25 * US, SGEMM, 10, 20, 30);
+	CALL(g, t, t + 30 * US, EVAL);
+	return t + 40 * US;
 }
 
 static void allocate(struct gen *g, u64 t, u64 address, u64 size, const char *label, u64 error)
@@ -367,11 +385,14 @@ static void whole_run(struct gen *own, struct gen *g)
 
 	begin(own, g);
 	gen_alloc(g, t, 0x1000, 1 << 20, 2);
-	t = blas(g, t + 10 * US);
+	t = inside(g, t + 10 * US);
+	t = blas(g, t);
 	t = card_memory(g, t);
 	t = card_work(g, t);
 	t = clock_work(g, t);
 	t = lib(g, t);
+	CALL(g, t, t, WORKER, 7);
+	GEN_EVENT(g, t + US, thread_end, "main", .tid = PID);
 	gen_flush(g);
 	GEN_EVENT(own, t, jit_name, "load_model", .pid = PID, .start = 0x400018, .size = 0x11);
 	GEN_EVENT(own, t, loss, "probe_enters", .pid = PID, .count = 103);
@@ -412,15 +433,15 @@ static void check_spans(const struct session *s)
 	const struct device *cpu = device_named(s, "CPU: blas");
 	const struct probe_sum *gemm = sum_named(s, "sgemm 100x100x100"), *small = sum_named(s, "sgemm 64x32x16");
 
-	ok(cpu && cpu->kernels == 2 && cpu->kernel[0].calls == GEMMS && cpu->kernel[0].flops == GEMMS * 2e6 &&
+	ok(cpu && cpu->kernels == 3 && cpu->kernel[0].calls == GEMMS && cpu->kernel[0].flops == GEMMS * 2e6 &&
 	   cpu->kernel[0].total_ns == GEMMS * 20 * US, "spans with flops are kernels of the CPU");
-	ok(cpu && cpu->busy_ns == GEMMS * 20 * US + 10 * US && !cpu->queues, "busy while they ran, without queues");
+	ok(cpu && cpu->busy_ns == GEMMS * 20 * US + 10 * US + 20 * US && !cpu->queues, "busy while they ran, without queues");
 	ok(gemm && gemm->calls == GEMMS && gemm->flops == GEMMS * 2e6 && !strcmp(gemm->preset, "blas") && !strcmp(gemm->function, "cblas_sgemm"),
 	   "and summed up by name");
 	ok(small && small->calls == 1 && small->flops == 2. * 64 * 32 * 16, "names have the shape");
 	ok(!strcmp(heard.last_args, "M=64|N=32|K=16|flops=65536|gflops=6.554|function=cblas_sgemm|"), "arguments: %s", heard.last_args);
 	ok(!strcmp(heard.span, "lib::eval"), "a name without parameters: %s", heard.span);
-	ok(heard.unwound == 1 && sum_named(s, "lib::eval") && sum_named(s, "lib::eval")->unwound == 1 && sum_named(s, "lib::eval")->calls == 2,
+	ok(heard.unwound == 1 && sum_named(s, "lib::eval") && sum_named(s, "lib::eval")->unwound == 1 && sum_named(s, "lib::eval")->calls == 3,
 	   "a call that was left by an exception");
 	ok(sum_named(s, "libMaybe")->calls == 1, "when= decides what counts");
 	ok(sum_named(s, "libDecode")->rates == 1 && sum_named(s, "libDecode")->rate[0].total == 8 * DECODES && !strcmp(sum_named(s, "libDecode")->rate[0].unit, "tokens"),
@@ -429,6 +450,43 @@ static void check_spans(const struct session *s)
 	ok(heard.points == LEVELS && heard.level == (LEVELS - 1) * (LEVELS - 1), "counters");
 	ok(heard.of_kind[CALL_MARK] == 2, "marks, and a span that has no duration");
 	ok(s->losses.probe_calls == 3 && s->short_probes == 11, "what never returned and what was too short");
+}
+
+static void check_nesting(const struct session *s)
+{
+	const struct device *cpu = device_named(s, "CPU: blas");
+	const struct probe_sum *outer = sum_named(s, "sgemm 10x20x30"), *inner = sum_named(s, "sgemm 1x2x3"), *eval = sum_named(s, "lib::eval");
+	double flops = 0;
+
+	for (u32 i = 0; cpu && i < cpu->kernels; i++)
+		flops += cpu->kernel[i].flops;
+	ok(flops == GEMMS * 2e6 + 2. * 64 * 32 * 16 + 2. * 10 * 20 * 30, "a kernel inside of one of the same library is part of it: %.0f flops", flops);
+	ok(inner && inner->calls == 2 && inner->flops == 2 * 12. && inner->self_ns == 5 * US, "but it is a call");
+	ok(outer && outer->total_ns == 20 * US && outer->self_ns == 15 * US, "own time is without the calls inside");
+	ok(eval && eval->self_ns == (10 + 2 + 10) * US, "and counts only those right inside: %llu ns", eval ? (unsigned long long)eval->self_ns : 0);
+	ok(!strcmp(s->process[0]->thread[0].name, "worker 7"), "a row names a thread, until the program does: %s", s->process[0]->thread[0].name);
+}
+
+/* More calls beside each other than a list has room for, all of them inside of one. */
+static void many_inside(void)
+{
+	enum { MANY = 10000 };
+	struct listener l = listener((struct listener) { 0 });
+	const struct probe_sum *outer;
+	struct gen own, g;
+	u64 t = BORN + US;
+
+	feed = feed_new(&l);
+	begin(&own, &g);
+	for (u32 i = 0; i < MANY; i++, t += US)
+		CALL(&g, t, t + 600, SGEMM, 1, 2, 3);
+	CALL(&g, BORN + 1, t, EVAL);
+	gen_flush(&g);
+	feed_end(&feed);
+	outer = sum_named(feed.session, "lib::eval");
+	ok(outer && outer->total_ns - outer->self_ns == MANY * 600ull, "all that is inside: %llu ns", outer ? (unsigned long long)(outer->total_ns - outer->self_ns) : 0);
+	ok(device_named(feed.session, "CPU: blas")->kernel[0].calls == MANY, "and no kernel is forgotten");
+	feed_free(&feed);
 }
 
 static void check_work(const struct session *s)
@@ -470,32 +528,9 @@ static void check_memory(const struct session *s)
 	ok(heard.memories == 5 && heard.memory_ends == 5, "births and ends are told");
 }
 
-static void has(const char *text, const char *part)
-{
-	ok(strstr(text, part), "%s", part);
-}
-
-/* The summary, also left beside the trace. */
-static void summary(const char *path, const char *suffix, const struct session *s, struct symbols *y, const char *const *parts)
-{
-	static char text[1 << 18];
-	char name[4096];
-	int fd;
-	ssize_t n;
-
-	snprintf(name, sizeof(name), "%.*s%s", (int)(strlen(path) - strlen(".perfetto-trace")), path, suffix);
-	fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	ok(!(strstr(suffix, "json") ? summary_json(fd, s, y) : summary_text(fd, s, y, false)), "%s is written", suffix);
-	n = pread(fd, text, sizeof(text) - 1, 0);
-	text[n > 0 ? n : 0] = 0;
-	close(fd);
-	while (*parts)
-		has(text, *parts++);
-}
-
 static const char *const json_parts[] = {
 	"{\"name\": \"sgemm 100x100x100\", \"function\": \"cblas_sgemm\", \"role\": \"span\", \"preset\": \"blas\", \"calls\": 4, \"failed\": 0, "
-	"\"unwound\": 0, \"total_ns\": 80000, \"avg_ns\": 20000, \"min_ns\": 20000, \"max_ns\": 20000, \"bytes\": 0, \"flops\": 8000000",
+	"\"unwound\": 0, \"total_ns\": 80000, \"self_ns\": 80000, \"avg_ns\": 20000, \"min_ns\": 20000, \"max_ns\": 20000, \"bytes\": 0, \"flops\": 8000000",
 	"\"kernels\": [{\"name\": \"sgemm 100x100x100\", \"device\": \"CPU: blas\", \"pid\": 60, \"calls\": 4",
 	"\"type\": \"library\"", "\"name\": \"lib\", \"kind\": \"library\", \"peak_bytes\": 8000",
 	"\"rates\": [{\"unit\": \"tokens\", \"total\": 40",
@@ -521,6 +556,7 @@ static void run(const char *path)
 	feed_end(&feed);
 	ok(!feed.session->losses.unknown_ids && !feed.session->losses.records && !feed.session->losses.texts, "nothing else is missing");
 	check_spans(feed.session);
+	check_nesting(feed.session);
 	check_work(feed.session);
 	check_memory(feed.session);
 	perfetto_finish(w, feed.session, y);
@@ -528,6 +564,148 @@ static void run(const char *path)
 	summary(path, ".summary.txt", feed.session, y, text_parts);
 	symbols_free(y);
 	ok(!perfetto_close(w), "the trace is written");
+	feed_free(&feed);
+}
+
+/* ---- Metal's objects ------------------------------------------------------------------------------- */
+
+static void mt_label(struct gen *g, u64 t, u64 address, const char *label)
+{
+	struct values v = { .used = 0 };
+
+	number(&v, address);
+	string(&v, label);
+	put(g, t, t + US, PROBE_WORD(MT_LABEL, 0, 0), 0, &v);
+}
+
+static void mt_times(struct gen *g, u64 t, u64 of, u64 start, u64 end)
+{
+	struct values v = { .used = 0 };
+
+	number(&v, of);
+	real(&v, 7 + (double)start * 1e-9);
+	real(&v, 7 + (double)end * 1e-9);
+	put(g, t, t + US, PROBE_WORD(MT_TIME, 0, 0), 0, &v);
+}
+
+static void mt_memory(struct gen *g, u64 t)
+{
+	CALL(g, t, t + US, MT_ALLOC, 0x1000, 4000);
+	CALL(g, t + 2 * US, t + 3 * US, MT_INSIDE, 0x2000, 1000, 0x1000);
+	mt_label(g, t + 4 * US, 0x2000, "part");
+	CALL(g, t + 6 * US, t + 7 * US, MT_ALLOC, 0x3000, 500);
+	mt_label(g, t + 8 * US, 0x3000, "twice held");
+	mt_label(g, t + 10 * US, 0x4000, "no memory");
+	CALL(g, t + 12 * US, t + 13 * US, MT_RETAIN, 0x3000);
+	CALL(g, t + 14 * US, t + 15 * US, MT_RETAIN, 0x4000);
+	CALL(g, t + 16 * US, t + 17 * US, MT_RELEASE, 0x3000);
+	CALL(g, t + 18 * US, t + 19 * US, MT_ALLOC, 0x5000, 100);
+	CALL(g, t + 20 * US, t + 21 * US, MT_RELEASE, 0x3000);
+}
+
+/* Command buffers 1 to 4 on one queue, 5 on another. 1 has two kernels, whose times are known together. Who waits for the third, which has none,
+ * waits for the second. The fourth is over when somebody has looked twice. */
+static void mt_work(struct gen *g, u64 t)
+{
+	CALL(g, t, t + US, MT_RUN, 1, 1, 0xaa);
+	CALL(g, t + 2 * US, t + 3 * US, MT_RUN, 2, 1, 0xaa);
+	CALL(g, t + 4 * US, t + 5 * US, MT_COMMIT, 1, 0xaa);
+	CALL(g, t + 6 * US, t + 96 * US, MT_WAIT, 1, 0xaa);
+	mt_times(g, t + 97 * US, 1, t + 10 * US, t + 80 * US);
+	CALL(g, t + 100 * US, t + 101 * US, MT_RUN, 3, 2, 0xaa);
+	CALL(g, t + 102 * US, t + 103 * US, MT_RUN, 5, 5, 0xbb);
+	CALL(g, t + 104 * US, t + 105 * US, MT_COMMIT, 2, 0xaa);
+	CALL(g, t + 106 * US, t + 107 * US, MT_COMMIT, 5, 0xbb);
+	CALL(g, t + 108 * US, t + 109 * US, MT_COMMIT, 3, 0xaa);
+	CALL(g, t + 130 * US, t + 140 * US, MT_POLL, 0xbb, 0);
+	CALL(g, t + 110 * US, t + 150 * US, MT_WAIT, 3, 0xaa);          /* the look was inside of it */
+	CALL(g, t + 200 * US, t + 201 * US, MT_RUN, 4, 4, 0xaa);
+	CALL(g, t + 202 * US, t + 203 * US, MT_COMMIT, 4, 0xaa);
+	CALL(g, t + 210 * US, t + 220 * US, MT_POLL, 0xaa, 0);
+	CALL(g, t + 230 * US, t + 240 * US, MT_POLL, 0xaa, 1);
+}
+
+static void metal_shaped(void)
+{
+	struct listener l = listener((struct listener) { 0 });
+	const struct heard_work *shared, *third, *fourth;
+	const struct pool *pool;
+	const struct device *mt;
+	struct gen own, g;
+	u64 waits = 0;
+
+	feed = feed_new(&l);
+	begin(&own, &g);
+	mt_memory(&g, BORN + 10 * US);
+	mt_work(&g, BORN + 100 * US);
+	gen_flush(&g);
+	feed_end(&feed);
+	pool = pool_named(feed.session, "mt");
+	mt = device_named(feed.session, "mt");
+	ok(pool && pool->peak == 4600 && pool->allocs == 3 && pool->frees == 1 && pool->now == 4100, "what lies in memory takes none, and all holders let go");
+	ok(strstr(heard.labels, "twice held|") && strstr(heard.labels, "part|"), "labels by handle: %s", heard.labels);
+	ok(!feed.session->losses.probe_frees && !feed.session->losses.unknown_ids, "names of other things are no trouble");
+	shared = work_named("kernel 2");
+	ok(shared && shared->w.sharers == 2 && shared->w.done == DONE_OBSERVED && shared->w.end - shared->w.start >= 70 * US - 2, "times of a command buffer are shared");
+	ok(mt && mt->kernel && mt->busy_ns / US == 70 + 46 + 38, "and count once: busy for %llu us", mt ? (unsigned long long)mt->busy_ns / US : 0);
+	third = work_named("kernel 3");
+	fourth = work_named("kernel 4");
+	ok(third && third->w.done == DONE_OBSERVED && third->w.end_ns - third->w.start_ns == 46 * US, "who waits for one waits for those before it");
+	ok(fourth && fourth->w.done == DONE_OBSERVED && fourth->w.end_ns - fourth->w.start_ns == 38 * US, "what is not over yet is not");
+	ok(feed.session->losses.unfinished == 1, "another queue is not waited for");
+	for (u32 i = 0; i < feed.session->calls; i++)
+		waits += feed.session->call[i].kind == CALL_WAIT ? feed.session->call[i].total_ns : 0;
+	ok(waits == (90 + 40 + 10 + 10) * US, "a wait in a wait counts once: %llu us", (unsigned long long)waits / US);
+	feed_free(&feed);
+}
+
+/* ---- calls inside of calls --------------------------------------------------------------------------- */
+
+/* A step that comes by its parts: 6 tokens at once in two parts, then 1, 1, a pause of 5 us and 1; then another prompt and 1. */
+static u64 steps(struct gen *g, u64 t)
+{
+	CALL(g, t + US, t + 2 * US, PART, 4);
+	CALL(g, t + 2 * US, t + 4 * US, PART, 2);
+	CALL(g, t, t + 5 * US, STEP, 6);
+	for (u32 i = 0; i < 3; i++) {
+		u64 begin = t + 10 * US + i * 4 * US + (i == 2 ? 5 * US : 0);
+
+		CALL(g, begin + US, begin + 3 * US, PART, 1);
+		CALL(g, begin, begin + 4 * US, STEP, 1);
+	}
+	CALL(g, t + 40 * US, t + 42 * US, STEP, 3);             /* this one's parts are not seen */
+	CALL(g, t + 50 * US, t + 57 * US, STEP, 1);
+	return t + 100 * US;
+}
+
+static void nested(void)
+{
+	struct listener l = listener((struct listener) { 0 });
+	struct gen own, g;
+	u64 t = BORN + MS;
+
+	feed = feed_new(&l);
+	begin(&own, &g);
+	CALL(&g, t + US, t + 2 * US, COPY, 600);
+	CALL(&g, t + 2 * US, t + 3 * US, COPY, 400);
+	CALL(&g, t, t + 4 * US, COPY, 1000);
+	CALL(&g, t + 5 * US, t + 6 * US, COPY, 7);
+	CALL(&g, t + 8 * US, t + 9 * US, LIB_ALLOC, 5000, 0x9000);
+	CALL(&g, t + 7 * US, t + 10 * US, LIB_ALLOC, 5000, 0x9000);
+	CALL(&g, t + 11 * US, t + 12 * US, LIB_ALLOC, 3000, 0x9000);    /* the end of the first one was not seen */
+	steps(&g, t + 20 * US);
+	gen_flush(&g);
+	feed_end(&feed);
+	const struct session *s = feed.session;
+	const struct pool *pool = pool_named(s, "lib");
+	const struct token_sum *parts = &sum_named(s, "libPart")->tokens, *whole = &sum_named(s, "libStep")->tokens;
+
+	ok(device_named(s, "card")->kind[WORK_WRITE].bytes == 1007 && device_named(s, "card")->kind[WORK_WRITE].calls == 3, "what is copied is counted once");
+	ok(pool->allocs == 2 && pool->peak == 5000 && pool->now == 3000, "what is handed on is not allocated twice");
+	ok(parts->batches == 2 && parts->batch_tokens == 6 && parts->batch_ns == 3 * US, "tokens of a prompt");
+	ok(parts->steps == 3 && parts->step_ns == 6 * US && parts->loop_ns == 15 * US, "a loop lasts from its first step to its last: %llu",
+	   (unsigned long long)parts->loop_ns);
+	ok(whole->batches == 1 && whole->batch_tokens == 3 && whole->steps == 1 && whole->loop_ns == 7 * US, "who has parts is not counted again");
 	feed_free(&feed);
 }
 
@@ -614,7 +792,10 @@ int main(int argc, char **argv)
 	run(argc > 1 ? argv[1] : "test_probed.perfetto-trace");
 	without_rows(NULL);
 	without_rows("#file x.probes\ncblas_sgemm nonsense");
+	metal_shaped();
 	odd_records();
+	many_inside();
 	never_waited_for();
+	nested();
 	return done();
 }

@@ -1,26 +1,14 @@
 /*
  * test_turns.c - two processes take turns, of any length: every record is counted for the process that made it.
  */
-#include "../../collector/read/feed.h"
-#include "../../collector/util/array.h"
-#include "gen.h"
+#include "fed.h"
 #include "tap.h"
 
 enum { TURNS = 6, LONGEST = 70 };
 
-static union chunk *all;
-static u32 alls, all_room;
-
-static void keep(void *to, const union chunk *c)
-{
-	(void)to;
-	ARRAY_ROOM(all, all_room, alls + 1);
-	all[alls++] = *c;
-}
-
 static void begin(struct gen *g, u32 pid)
 {
-	gen_init(g, pid, 500, 0, keep, NULL);
+	gen_init(g, pid, 500, 0, fed_keep, NULL);
 	g->last = 1000;
 	gen_begin(g, 0);
 	GEN_EVENT(g, 1001, hello, "/bin/test", .pid = pid);
@@ -30,15 +18,11 @@ static void begin(struct gen *g, u32 pid)
 /* Each makes `length` blocks in its turn, at the same addresses as the other; then frees them, in such turns too. */
 static struct session *run(u32 length)
 {
-	struct feed f = feed_new(NULL);
-	struct gen own, g[2];
+	struct gen g[2];
 	u64 t = 50000;
 	u32 i, turn, free;
 
-	alls = 0;
-	gen_init(&own, 0, 0, 0, keep, NULL);
-	gen_session(&own, 1000, 1 << 20);
-	gen_flush(&own);
+	fed_begin(1000, 1 << 20);
 	for (i = 0; i < 2; i++)
 		begin(&g[i], 7 + i);
 	for (free = 0; free < 2; free++)
@@ -54,15 +38,7 @@ static struct session *run(u32 length)
 			}
 	for (i = 0; i < 2; i++)
 		gen_flush(&g[i]);
-	for (i = 0; i < alls; i++) {
-		union chunk *c = merge_chunk(f.merge);
-
-		*c = all[i];
-		merge_push(f.merge, c);
-	}
-	feed_end(&f);
-	merge_free(f.merge);
-	return f.session;
+	return fed_session();
 }
 
 static bool right(const struct process *p, u32 each, u32 size)
@@ -83,6 +59,6 @@ int main(void)
 		session_free(s);
 	}
 	ok(!wrong, "%u of %u lengths of a turn are counted wrongly", wrong, LONGEST);
-	free(all);
+	free(fed.chunk);
 	return done();
 }

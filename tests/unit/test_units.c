@@ -1,4 +1,5 @@
-/* test_units.c - numbers as people read and write them, and JSON text. */
+/* test_units.c - numbers as people read and write them, words of a shell, and JSON text. */
+#include "util/buf.h"
 #include "util/json.h"
 #include "util/say.h"
 #include "util/units.h"
@@ -89,8 +90,27 @@ static void json(void)
 	text("a\0b", 3, "\"a\\u0000b\"");
 }
 
+static void word(const char *from, const char *wanted)
+{
+	struct buf b = { 0 };
+
+	buf_word(&b, from, strlen(from));
+	is(b.at, wanted);
+	buf_release(&b);
+}
+
+static void words(void)
+{
+	word("a-b=c/d.e", "a-b=c/d.e");
+	word("", "''");
+	word("two words", "'two words'");
+	word("print('x')", "'print('\\''x'\\'')'");
+	word("*", "'*'");
+}
+
 int main(void)
 {
+	words();
 	printed();
 	parsed();
 	near();

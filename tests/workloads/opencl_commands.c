@@ -26,6 +26,8 @@ int main(void)
 	EXTENSION(clEnqueueCommandBufferKHR);
 	EXTENSION(clCommandNDRangeKernelKHR);
 	EXTENSION(clCommandFillBufferKHR);
+	EXTENSION(clCommandCopyBufferKHR);
+	EXTENSION(clCommandBarrierWithWaitListKHR);
 	MUST(clSetKernelArg(spin, 0, sizeof m, &m));
 	MUST(clSetKernelArg(spin, 1, sizeof rounds, &rounds));
 	MUST(clSetKernelArg(scale, 0, sizeof m, &m));
@@ -33,6 +35,8 @@ int main(void)
 	b = clCreateCommandBufferKHR_(1, &q, NULL, &error);
 	MUST(error);
 	MUST(clCommandFillBufferKHR_(b, NULL, m, "abcd", 4, 0, 4096, 0, NULL, NULL, NULL));
+	MUST(clCommandBarrierWithWaitListKHR_(b, NULL, 0, NULL, NULL, NULL));
+	MUST(clCommandCopyBufferKHR_(b, NULL, m, m, 0, 4096, 4096, 0, NULL, NULL, NULL));
 	MUST(clCommandNDRangeKernelKHR_(b, NULL, NULL, scale, 1, NULL, &one, NULL, 0, NULL, NULL, NULL));
 	for (int i = 0; i < 2; i++)
 		MUST(clCommandNDRangeKernelKHR_(b, NULL, NULL, spin, 1, NULL, &one, NULL, 0, NULL, NULL, NULL));

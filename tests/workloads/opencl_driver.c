@@ -1,6 +1,6 @@
 // cc: -shared -fPIC -pthread -Wl,-Bsymbolic,-z,nodelete
 /*
- * opencl_driver.c - an OpenCL driver for what PoCL does not do: clocks that drift, devices that fail, unified memory, pipes.
+ * opencl_driver.c - an OpenCL driver for what PoCL does not do: clocks that drift, devices that fail, unified memory, pipes, imports.
  *
  * It computes nothing but copies. A kernel's name says what becomes of it:
  *
@@ -286,6 +286,25 @@ cl_mem clCreateBuffer(cl_context c, cl_mem_flags f, size_t n, void *p, cl_int *e
 	return new_memory(c, n, error);
 }
 
+/* Who gives us a handle owns what it stands for. */
+cl_mem clCreateBufferWithProperties(cl_context c, const cl_mem_properties *l, cl_mem_flags f, size_t n, void *p, cl_int *error)
+{
+	(void)l, (void)f, (void)p;
+	return new_memory(c, n, error);
+}
+
+cl_mem clImportMemoryARM(cl_context c, cl_mem_flags f, const cl_import_properties_arm *l, void *p, size_t n, cl_int *error)
+{
+	(void)f, (void)l, (void)p;
+	return new_memory(c, n, error);
+}
+
+cl_mem clCreateFromGLBuffer(cl_context c, cl_mem_flags f, cl_GLuint buffer, cl_int *error)
+{
+	(void)f;
+	return new_memory(c, buffer, error);
+}
+
 cl_mem clCreatePipe(cl_context c, cl_mem_flags f, cl_uint size, cl_uint packets, const cl_pipe_properties *l, cl_int *error)
 {
 	(void)f, (void)l;
@@ -330,7 +349,7 @@ cl_int clGetImageInfo(cl_mem m, cl_image_info what, size_t size, void *to, size_
 /* ---- programs and kernels ----------------------------------------------------------------- */
 
 struct _cl_program { struct object o; };
-struct _cl_kernel { struct object o; char name[64]; int number; };
+struct _cl_kernel { struct object o; char name[2048]; int number; };
 
 cl_program clCreateProgramWithSource(cl_context c, cl_uint n, const char **text, const size_t *length, cl_int *error)
 {
@@ -653,14 +672,15 @@ void *clDeviceMemAllocINTEL(cl_context c, cl_device_id d, const cl_mem_propertie
 
 cl_int clMemFreeINTEL(cl_context c, void *p)
 {
-	(void)c;
+	if (!c)
+		return CL_INVALID_CONTEXT;
 	free(p);
 	return CL_SUCCESS;
 }
 
 cl_int clMemBlockingFreeINTEL(cl_context c, void *p)
 {
-	for (cl_uint i = 0; i < c->devices; i++) {
+	for (cl_uint i = 0; c && i < c->devices; i++) {
 		pthread_mutex_lock(&lock);
 		while (c->device[i]->first)
 			pthread_cond_wait(&change, &lock);
@@ -700,6 +720,30 @@ cl_int clEnqueueMemAdviseINTEL(cl_command_queue q, const void *p, size_t bytes, 
 	return enqueue(q, (struct _cl_event){ 0 }, false, n, list, event);
 }
 
+/* ---- memory of others --------------------------------------------------------------------- */
+
+#define NOTHING(name, ...)                                                                             \
+	cl_int name(cl_command_queue q, __VA_ARGS__, WAIT_LIST)                                        \
+	{                                                                                              \
+		(void)count, (void)objects;                                                            \
+		return enqueue(q, (struct _cl_event){ 0 }, false, n, list, event);                     \
+	}
+
+NOTHING(clEnqueueAcquireGLObjects, cl_uint count, const cl_mem *objects)
+NOTHING(clEnqueueReleaseGLObjects, cl_uint count, const cl_mem *objects)
+NOTHING(clEnqueueAcquireExternalMemObjectsKHR, cl_uint count, const cl_mem *objects)
+NOTHING(clEnqueueReleaseExternalMemObjectsKHR, cl_uint count, const cl_mem *objects)
+NOTHING(clEnqueueMigrateMemObjectEXT, cl_uint count, const cl_mem *objects, cl_mem_migration_flags_ext f)
+NOTHING(clEnqueueWaitSemaphoresKHR, cl_uint count, const cl_semaphore_khr *objects, const cl_semaphore_payload_khr *values)
+NOTHING(clEnqueueSignalSemaphoresKHR, cl_uint count, const cl_semaphore_khr *objects, const cl_semaphore_payload_khr *values)
+
+cl_int clEnqueueMemsetINTEL(cl_command_queue q, void *to, cl_int value, size_t bytes, WAIT_LIST)
+{
+	char byte = (char)value;
+
+	return clEnqueueMemFillINTEL(q, to, &byte, 1, bytes, n, list, event);
+}
+
 /* ---- the way in --------------------------------------------------------------------------- */
 
 void *clGetExtensionFunctionAddress(const char *name)
@@ -708,8 +752,11 @@ void *clGetExtensionFunctionAddress(const char *name)
 #define ROW(name) { #name, (void *)name }
 		ROW(clIcdGetPlatformIDsKHR), ROW(clHostMemAllocINTEL), ROW(clDeviceMemAllocINTEL), ROW(clMemFreeINTEL), ROW(clMemBlockingFreeINTEL),
 		ROW(clSetKernelArgMemPointerINTEL), ROW(clEnqueueMemcpyINTEL), ROW(clEnqueueMemFillINTEL), ROW(clEnqueueMigrateMemINTEL),
-		ROW(clEnqueueMemAdviseINTEL), ROW(clHostTimeSTANDIN), ROW(clTimerReadsSTANDIN),
+		ROW(clEnqueueMemAdviseINTEL), ROW(clEnqueueMemsetINTEL), ROW(clImportMemoryARM), ROW(clEnqueueMigrateMemObjectEXT),
+		ROW(clEnqueueAcquireExternalMemObjectsKHR), ROW(clEnqueueReleaseExternalMemObjectsKHR), ROW(clEnqueueWaitSemaphoresKHR),
+		ROW(clEnqueueSignalSemaphoresKHR), ROW(clHostTimeSTANDIN), ROW(clTimerReadsSTANDIN),
 		{ "clSharedMemAllocINTEL", (void *)clDeviceMemAllocINTEL },
+		{ "clCreateBufferWithPropertiesINTEL", (void *)clCreateBufferWithProperties },
 		{ "clCreateCommandQueueWithPropertiesKHR", (void *)clCreateCommandQueueWithProperties },
 #undef ROW
 	};
@@ -736,6 +783,7 @@ static const struct _cl_icd_dispatch dispatch = {
 	ROW(clWaitForEvents), ROW(clGetEventInfo), ROW(clRetainEvent), ROW(clReleaseEvent), ROW(clGetEventProfilingInfo), ROW(clSetEventCallback),
 	ROW(clFlush), ROW(clFinish), ROW(clEnqueueNDRangeKernel), ROW(clEnqueueReadBuffer), ROW(clEnqueueWriteBuffer),
 	ROW(clEnqueueMarkerWithWaitList), ROW(clGetExtensionFunctionAddress), ROW(clGetExtensionFunctionAddressForPlatform),
-	ROW(clGetDeviceAndHostTimer),
+	ROW(clGetDeviceAndHostTimer), ROW(clCreateBufferWithProperties), ROW(clCreateFromGLBuffer), ROW(clEnqueueAcquireGLObjects),
+	ROW(clEnqueueReleaseGLObjects),
 #undef ROW
 };

@@ -52,6 +52,14 @@ static unsigned references(cl_event e)
 	return n;
 }
 
+/* PoCL's thread lets go of what is over a moment after it said so. */
+static unsigned references_in_the_end(cl_event e)
+{
+	for (int i = 0; i < 1000 && references(e) > 1; i++)
+		usleep(1000);
+	return references(e);
+}
+
 static void properties(const struct cl *c)
 {
 	static const cl_command_queue_properties asked[] = { 0, CL_QUEUE_PROFILING_ENABLE, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE };
@@ -125,7 +133,7 @@ static void commands(const struct cl *c, cl_mem m)
 	say("errors %d %d %d\n", clEnqueueNDRangeKernel(q, k, 4, NULL, &global, NULL, 0, NULL, NULL),
 	    clEnqueueReadBuffer(q, m, CL_TRUE, 1 << 20, 16, host, 0, NULL, NULL), clEnqueueNDRangeKernel(NULL, k, 1, NULL, &global, NULL, 0, NULL, NULL));
 	for (int i = 0; i < 3; i++) {
-		say("references %d: %u\n", i, references(e[i]));
+		say("references %d: %u\n", i, references_in_the_end(e[i]));
 		clReleaseEvent(e[i]);
 	}
 	clReleaseEvent(gate);

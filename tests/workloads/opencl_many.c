@@ -5,20 +5,8 @@
  * A thousand without an event of its own and a thousand with, in turns. Prints how much memory it had taken at most (KiB) after
  * a tenth of them, and in the end.
  */
+#include "high_water.h"
 #include "opencl.h"
-
-static long high_water(void)
-{
-	FILE *file = fopen("/proc/self/status", "r");
-	char line[256];
-	long kib = 0;
-
-	while (file && fgets(line, sizeof line, file))
-		sscanf(line, "VmHWM: %ld", &kib);
-	if (file)
-		fclose(file);
-	return kib;
-}
 
 int main(int argc, char **argv)
 {

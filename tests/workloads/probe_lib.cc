@@ -71,6 +71,13 @@ long t_eleven(long a, long b, long c, long d, long e, long f, long g, long h, lo
 	return a ^ b << 3 ^ c << 6 ^ d << 9 ^ e << 12 ^ f << 15 ^ g << 18 ^ h << 21 ^ i << 24 ^ j << 27 ^ k << 30;
 }
 
+/* A sibling call: it jumps, and the words on the stack are those that its own caller put there. */
+long t_sibling(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, long k)
+{
+	CALLED();
+	return t_eleven(f, e, d, c, b, a, g, h, i, j, k);
+}
+
 double t_twenty(int a, double b, long c, float d, char e, double f, short g, double h, long i, double j, long k, double l, double m,
 		double n, double o, long p, long q, double r, float s, unsigned char t)
 {
@@ -155,6 +162,14 @@ __attribute__((target("avx2"))) __m256d t_wide_stack(long n, __m256d a, __m256d 
 {
 	CALLED();
 	return a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 + i * (double)n + j * (double)m;
+}
+
+int t_widest_supported(void) { CALLED(); return __builtin_cpu_supports("avx512f") != 0; }
+
+__attribute__((target("avx512f"))) __m512d t_widest(__m512d a, __m512d b)
+{
+	CALLED();
+	return _mm512_add_pd(a, _mm512_mul_pd(b, b));
 }
 
 /* ---- calls of the library to itself --------------------------------------------------------- */

@@ -32,6 +32,7 @@ int book_write(const char *path);
 long t_ints(long a, long b, long c, long d, long e, long f);
 double t_floats(float a, double b, float c, double d, double e, float f, double g, float h);
 long t_eleven(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, long k);
+long t_sibling(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, long k);
 double t_twenty(int a, double b, long c, float d, char e, double f, short g, double h, long i, double j, long k, double l, double m,
 		double n, double o, long p, long q, double r, float s, unsigned char t);
 struct words6 t_struct48(long seed);
@@ -62,10 +63,12 @@ int t_fork(int how);
 long t_pointer(long a);
 const char *t_text(const char *text, const long *numbers, struct words6 *out);
 int t_wide_supported(void);
+int t_widest_supported(void);
 #ifdef __x86_64__
 __m256d t_wide(__m256d a, __m256d b) __attribute__((target("avx2")));
 __m256d t_wide_stack(long n, __m256d a, __m256d b, __m256d c, __m256d d, __m256d e, __m256d f, __m256d g, __m256d h, __m256d i, long m,
 		     __m256d j) __attribute__((target("avx2")));
+__m512d t_widest(__m512d a, __m512d b) __attribute__((target("avx512f")));
 #endif
 
 #ifdef __cplusplus

@@ -34,6 +34,7 @@ static void values(void)
 	printf("ints %ld\n", t_ints(1, 2, 3, 4, 5, 6));
 	printf("floats %.3f\n", t_floats(1.5f, 2.5, 3.5f, 4.5, 5.5, 6.5f, 7.5, 8.5f));
 	printf("eleven %ld\n", t_eleven(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+	printf("sibling %ld\n", t_sibling(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 	printf("twenty %.3f\n", t_twenty(1, 2.5, 3, 4.5f, 5, 6.5, 7, 8.5, 9, 10.5, 11, 12.5, 13.5, 14.5, 15.5, 16, 17, 18.5, 19.5f, 200));
 	s6 = t_struct48(7);
 	printf("struct48 %ld %ld %ld\n", s6.w[0], s6.w[3], s6.w[5]);
@@ -81,10 +82,31 @@ __attribute__((target("avx2"))) static void wide(void)
 	printf("wide stack %.1f %.1f %.1f %.1f\n", v[0], v[1], v[2], v[3]);
 }
 
+__attribute__((target("avx512f"))) static void widest(void)
+{
+	double v[8];
+
+	if (!t_widest_supported())
+		return;
+	_mm512_storeu_pd(v, t_widest(_mm512_set_pd(1, 2, 3, 4, 5, 6, 7, 8), _mm512_set1_pd(10)));
+	printf("widest %.1f %.1f %.1f %.1f\n", v[0], v[3], v[4], v[7]);
+}
+
 /* ---- ways to call ------------------------------------------------------------------------------ */
 
 typedef long one(long);
 static one *const in_data = t_pointer;
+
+/* As code does that is not a compiler's: the stack lies eight bytes off. */
+static long askew(one *f, long a)
+{
+	long r;
+
+	asm volatile("mov %%rsp, %%rbx\n\tsub $256, %%rsp\n\tand $-16, %%rsp\n\tsub $8, %%rsp\n\tcall *%2\n\tmov %%rbx, %%rsp"
+		     : "=a"(r), "+D"(a) : "r"(f) : "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc",
+		       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
+	return r;
+}
 
 static void ways(void)
 {
@@ -98,6 +120,7 @@ static void ways(void)
 	printf("itself %ld\n", t_outer(4));
 	printf("member %ld virtual %ld static %ld pointer %ld\n", p->add(3), p->shift(2), Probed::twice(9), (p->*member)(4));
 	printf("function pointer %ld\n", pointer(1));
+	printf("askew %ld\n", askew(pointer, 6));
 	printf("dlsym %ld next %ld\n", found ? found(2) : -1, next ? next(3) : -1);
 	printf("no such symbol %d\n", dlsym(RTLD_DEFAULT, "t_no_such") == NULL && dlerror() != NULL);
 	printf("data %ld\n", in_data(4));
@@ -295,6 +318,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOFBF, 1 << 16);
 	values();
 	wide();
+	widest();
 	ways();
 	out();
 	threads();

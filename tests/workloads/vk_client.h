@@ -39,12 +39,13 @@
 	X(vkCreateBuffer) X(vkDestroyBuffer) X(vkGetBufferMemoryRequirements) X(vkAllocateMemory) X(vkFreeMemory)       \
 	X(vkBindBufferMemory) X(vkMapMemory) X(vkUnmapMemory) X(vkCreateImage) X(vkDestroyImage)                        \
 	X(vkGetImageMemoryRequirements) X(vkBindImageMemory) X(vkCmdClearColorImage) X(vkCmdCopyImage) X(vkCmdBlitImage)   \
+	X(vkCmdClearDepthStencilImage)                                                                                  \
 	X(vkCmdCopyBufferToImage) X(vkCmdCopyImageToBuffer) X(vkCmdResolveImage)
 
 /* Of later versions: they may not be there. */
 #define OF_LATER(X)                                                                                                     \
 	X(vkCmdCopyImage2) X(vkCmdBlitImage2) X(vkCmdResolveImage2) X(vkCmdCopyBufferToImage2) X(vkCmdCopyImageToBuffer2) \
-	X(vkCmdDispatchBase) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkBindImageMemory2) X(vkGetSemaphoreCounterValue)
+	X(vkCmdDispatchBase) X(vkCmdBeginRendering) X(vkCmdEndRendering) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkBindImageMemory2) X(vkGetSemaphoreCounterValue)
 
 #if defined(BY_DLSYM) || defined(BY_GETTER)
 #ifdef VISIBLE          /* and variables that have the functions' names are there for all to see */

@@ -1,20 +1,8 @@
 /* vk_long.c - vk_long SUBMITS DISPATCHES: so many small dispatches in each, recorded anew; says how much memory that took at most (KiB) */
+#include "high_water.h"
 #include "vk_client.h"
 
 static struct client c;
-
-static long high_water(void)
-{
-	FILE *file = fopen("/proc/self/status", "r");
-	char line[256];
-	long kib = 0;
-
-	while (file && fgets(line, sizeof line, file))
-		sscanf(line, "VmHWM: %ld", &kib);
-	if (file)
-		fclose(file);
-	return kib;
-}
 
 int main(int argc, char **argv)
 {

@@ -5,6 +5,7 @@
 #include "vk_fixed.h"
 #include "vk_fixed_debug.h"
 #include "vk_scale_entry.h"
+#include "vk_scale_long.h"
 
 static struct client c;
 static PFN_vkSetDebugUtilsObjectNameEXT set_name;
@@ -43,7 +44,8 @@ int main(void)
 {
 	static const char *const extensions[] = { VK_EXT_DEBUG_UTILS_EXTENSION_NAME };
 	VkDebugUtilsLabelEXT epoch = { .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT, .pLabelName = "epoch 7" };
-	VkShaderModule module[4];
+	char long_name[251] = { 0 };
+	VkShaderModule module[5];
 	VkPipeline p[6];
 	VkCommandBuffer b;
 
@@ -61,12 +63,15 @@ int main(void)
 	module[1] = client_module(&c, vk_scale_entry, sizeof vk_scale_entry);
 	module[2] = client_module(&c, vk_fixed, sizeof vk_fixed);
 	module[3] = client_module(&c, vk_fixed_debug, sizeof vk_fixed_debug);
+	module[4] = client_module(&c, vk_scale_long, sizeof vk_scale_long);
 	name(VK_OBJECT_TYPE_SHADER_MODULE, (uint64_t)module[2], "a module");
 	p[0] = client_pipeline(&c, module[0], "main", 32, 1);
 	p[1] = client_pipeline(&c, module[1], "scale_up", 16, 1);
 	p[2] = client_pipeline(&c, module[2], "main", 0, 1);
 	p[3] = client_pipeline(&c, module[3], "main", 0, 1);
 	p[4] = client_pipeline(&c, module[0], "main", 128, 1);
+	memset(long_name, 'e', sizeof long_name - 1);
+	p[5] = client_pipeline(&c, module[4], long_name, 24, 1);
 	name(VK_OBJECT_TYPE_PIPELINE, (uint64_t)p[0], "a pipeline");
 	name(VK_OBJECT_TYPE_BUFFER, (uint64_t)c.buffer, "weights");
 	name(VK_OBJECT_TYPE_QUEUE, (uint64_t)c.queue, "the queue");
@@ -81,6 +86,7 @@ int main(void)
 	end_label(b);
 	dispatch(b, p[3], "vk_fixed.comp", 4, "8x4x2", "-");
 	dispatch(b, p[4], "main#*", 5, "128x1x1", "-");
+	dispatch(b, p[5], long_name, 6, "24x1x1", "-");
 	GOOD(vkEndCommandBuffer(b));
 	client_submit(&c, b, VK_NULL_HANDLE);
 	GOOD(vkDeviceWaitIdle(c.device));
@@ -89,9 +95,9 @@ int main(void)
 	end_queue_label(c.queue);
 	GOOD(vkDeviceWaitIdle(c.device));
 	say("result %llu\n", (unsigned long long)client_sum(&c));
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		vkDestroyPipeline(c.device, p[i], NULL);
-	for (int i = 1; i < 4; i++)
+	for (int i = 1; i < 5; i++)
 		vkDestroyShaderModule(c.device, module[i], NULL);
 	c.module = module[0];
 	c.pipeline = VK_NULL_HANDLE;

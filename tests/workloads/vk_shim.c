@@ -8,7 +8,7 @@
  *   features   no devices with more than was asked for        memory     only the first vkAllocateMemory succeeds
  *   busy       its timeline semaphores never move             queries    query pools cannot be made
  *   format     takes VK_FORMAT_R10X6_UNORM_PACK16 for one of its own
- *   queues     has four families with five queues
+ *   queues     has four families with five queues             rays       has ray tracing: compute shaders do it
  *
  * The environment's SHIM is one of these. A program that uses a queue for what it cannot do is stopped. At the end it is
  * told how often it waited: who adds waits of his own is found out.
@@ -35,7 +35,7 @@ static int submits, allocations, lost, waits_of_kind, waits;
 	X(vkAllocateCommandBuffers) X(vkCmdResetQueryPool) X(vkCmdWriteTimestamp) X(vkCmdCopyQueryPoolResults)          \
 	X(vkCmdDispatch) X(vkCreateQueryPool) X(vkGetSemaphoreCounterValue) X(vkCreateImage) X(vkAllocateMemory)        \
 	X(vkWaitForFences) X(vkDeviceWaitIdle) X(vkDestroyDevice) X(vkGetFenceStatus) X(vkWaitSemaphores)               \
-	X(vkGetQueryPoolResults)
+	X(vkGetQueryPoolResults) X(vkCmdBindPipeline) X(vkCreateComputePipelines) X(vkCmdFillBuffer)
 #define MEMBER(name) PFN_##name name;
 static struct { REPLACED(MEMBER) } own;
 
@@ -287,6 +287,87 @@ static VkResult my_vkCreateImage(VkDevice d, const VkImageCreateInfo *info, cons
 	return own.vkCreateImage(d, &other, allocator, image);
 }
 
+/* ---- rays -------------------------------------------------------------------------------------------------- */
+
+/* A pipeline that traces rays is one that computes what its first stage says. */
+static VkResult my_vkCreateComputePipelines(VkDevice d, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo *infos,
+					    const VkAllocationCallbacks *allocator, VkPipeline *list)
+{
+	return own.vkCreateComputePipelines(d, cache, count, infos, allocator, list);
+}
+
+static VkResult my_vkCreateRayTracingPipelinesKHR(VkDevice d, VkDeferredOperationKHR later, VkPipelineCache cache, uint32_t count,
+						  const VkRayTracingPipelineCreateInfoKHR *infos, const VkAllocationCallbacks *allocator,
+						  VkPipeline *list)
+{
+	VkResult r = VK_SUCCESS;
+
+	(void)later;
+	for (uint32_t i = 0; i < count && r == VK_SUCCESS; i++) {
+		VkComputePipelineCreateInfo info = { .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, .stage = infos[i].pStages[0], .layout = infos[i].layout };
+
+		info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+		r = own.vkCreateComputePipelines(d, cache, 1, &info, allocator, &list[i]);
+	}
+	return r;
+}
+
+static void my_vkCmdBindPipeline(VkCommandBuffer b, VkPipelineBindPoint point, VkPipeline pipeline)
+{
+	own.vkCmdBindPipeline(b, point == VK_PIPELINE_BIND_POINT_RAY_TRACING_KHR ? VK_PIPELINE_BIND_POINT_COMPUTE : point, pipeline);
+}
+
+#define TABLE const VkStridedDeviceAddressRegionKHR *
+
+static void my_vkCmdTraceRaysKHR(VkCommandBuffer b, TABLE from, TABLE miss, TABLE hit, TABLE call, uint32_t x, uint32_t y, uint32_t z)
+{
+	(void)from, (void)miss, (void)hit, (void)call;
+	own.vkCmdDispatch(b, x, y, z);
+}
+
+static void my_vkCmdTraceRaysIndirectKHR(VkCommandBuffer b, TABLE from, TABLE miss, TABLE hit, TABLE call, VkDeviceAddress sizes)
+{
+	(void)from, (void)miss, (void)hit, (void)call;
+	own.vkCmdDispatch(b, (uint32_t)sizes, 1, 1);
+}
+
+static void my_vkCmdTraceRaysIndirect2KHR(VkCommandBuffer b, VkDeviceAddress all) { own.vkCmdDispatch(b, (uint32_t)all, 1, 1); }
+
+/* The buffers that these would be kept in are not looked at: a fill takes the time. */
+static VkBuffer scratch_of(const void *address) { return (VkBuffer)address; }
+
+static void my_vkCmdBuildAccelerationStructuresKHR(VkCommandBuffer b, uint32_t count, const VkAccelerationStructureBuildGeometryInfoKHR *infos,
+						   const VkAccelerationStructureBuildRangeInfoKHR *const *ranges)
+{
+	(void)ranges;
+	for (uint32_t i = 0; i < count; i++)
+		own.vkCmdFillBuffer(b, scratch_of(infos[i].scratchData.hostAddress), 0, 4096, 7);
+}
+
+static void my_vkCmdFillBuffer(VkCommandBuffer b, VkBuffer to, VkDeviceSize offset, VkDeviceSize size, uint32_t data)
+{
+	own.vkCmdFillBuffer(b, to, offset, size, data);
+}
+
+static void my_vkCmdCopyAccelerationStructureKHR(VkCommandBuffer b, const VkCopyAccelerationStructureInfoKHR *info)
+{
+	own.vkCmdFillBuffer(b, scratch_of((void *)info->src), 0, 4096, 9);
+}
+
+static PFN_vkVoidFunction ray_function(const char *name)
+{
+#define RAY(function)                                                                                                   \
+	if (!strcmp(name, #function))                                                                                   \
+		return (PFN_vkVoidFunction)my_##function;
+	RAY(vkCreateRayTracingPipelinesKHR)
+	RAY(vkCmdTraceRaysKHR)
+	RAY(vkCmdTraceRaysIndirectKHR)
+	RAY(vkCmdTraceRaysIndirect2KHR)
+	RAY(vkCmdBuildAccelerationStructuresKHR)
+	RAY(vkCmdCopyAccelerationStructureKHR)
+	return NULL;
+}
+
 /* ---- the way in ------------------------------------------------------------------------------------------ */
 
 static PFN_vkVoidFunction my_get_device(VkDevice device, const char *name)
@@ -300,7 +381,7 @@ static PFN_vkVoidFunction my_get_device(VkDevice device, const char *name)
 	}
 	REPLACED(REPLACE)
 #undef REPLACE
-	return found;
+	return found || !is("rays") ? found : ray_function(name);
 }
 
 EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance instance, const char *name)

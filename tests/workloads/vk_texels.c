@@ -209,6 +209,34 @@ static void clear(void)
 	drop(p);
 }
 
+/* The same of depth, of stencil, or of both; these can be read back one after the other only. */
+static void clear_depth(VkFormat format, VkImageAspectFlags aspects)
+{
+	VkImageSubresourceRange range = { aspects, 0, VK_REMAINING_MIP_LEVELS, 1, VK_REMAINING_ARRAY_LAYERS };
+	VkClearDepthStencilValue value = { .depth = 0x3f3f / 65535.0f, .stencil = NEW };
+	uint64_t bytes = 0;
+	struct picture p;
+
+	if (format != VK_FORMAT_D16_UNORM)
+		memset(&value.depth, NEW, sizeof value.depth);
+	for (VkImageAspectFlags one = VK_IMAGE_ASPECT_DEPTH_BIT; one <= VK_IMAGE_ASPECT_STENCIL_BIT; one <<= 1) {
+		if (!(aspects & one))
+			continue;
+		begin();
+		p = picture(format, VK_IMAGE_TYPE_2D, whole, LAYERS, 1);
+		vkCmdClearDepthStencilImage(b, p.image, G, &value, 1, &range);
+		client_barrier(b);
+		to_buffer(p.image, 2 * AREA, (VkImageSubresourceLayers){ one, 0, 1, 2 }, whole);
+		to_buffer(p.image, 3 * AREA, (VkImageSubresourceLayers){ one, 1, 1, 2 }, (VkExtent3D){ WIDTH / 2, HEIGHT / 2, 1 });
+		end();
+		truth("vkCmdCopyImageToBuffer", 1, changed(2, NEW));
+		truth("vkCmdCopyImageToBuffer", 1, changed(3, NEW));
+		bytes += changed(2, NEW) + changed(3, NEW);
+		drop(p);
+	}
+	truth("vkCmdClearDepthStencilImage", (aspects & VK_IMAGE_ASPECT_DEPTH_BIT ? 1 : 0) + (aspects & VK_IMAGE_ASPECT_STENCIL_BIT ? 1 : 0), bytes);
+}
+
 /* From the second level to a part of the first, larger and mirrored. */
 static void blits(void)
 {
@@ -294,6 +322,21 @@ static int can_be_moved(VkFormat format)
 	       (VK_FORMAT_FEATURE_TRANSFER_SRC_BIT | VK_FORMAT_FEATURE_TRANSFER_DST_BIT);
 }
 
+/* Of three bytes of depth nobody can say which of the four in the buffer they are: those formats are left out. */
+static void clears_depth(void)
+{
+	static const VkFormat formats[] = { VK_FORMAT_D16_UNORM, VK_FORMAT_D32_SFLOAT, VK_FORMAT_S8_UINT, VK_FORMAT_D32_SFLOAT_S8_UINT };
+	int cleared = 0;
+
+	for (unsigned i = 0; i < sizeof formats / sizeof *formats; i++)
+		for (VkImageAspectFlags a = VK_IMAGE_ASPECT_DEPTH_BIT; a <= (VK_IMAGE_ASPECT_DEPTH_BIT | VK_IMAGE_ASPECT_STENCIL_BIT); a += VK_IMAGE_ASPECT_DEPTH_BIT)
+			if (can_be_moved(formats[i]) && (a & aspects_of(formats[i])) == a) {
+				clear_depth(formats[i], a);
+				cleared++;
+			}
+	say("depth and stencil cleared %d\n", cleared);
+}
+
 static void each_format(void)
 {
 	int formats = 0;
@@ -331,6 +374,7 @@ int main(int argc, char **argv)
 	} else {
 		each_format();
 		clear();
+		clears_depth();
 		blits();
 		resolves();
 		slices();

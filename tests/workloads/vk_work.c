@@ -3,9 +3,11 @@
  *
  *   vk_work SCENE [VERSION]      VERSION: 10, 11, 12 (default), 13
  *
- * Lines "work NAME COUNT BYTES GROUPS LOCAL" are the truth, "result" what it computed, "time NAME NS" its own stamps.
+ * Lines "work NAME COUNT BYTES GROUPS LOCAL" are the truth, "result" what it computed, "time NS" its own stamps,
+ * "time all NS" the host's clock around them.
  */
 #include "vk_client.h"
+#include <time.h>
 
 enum { COUNT = 4096, LOCAL = 64 };
 
@@ -198,32 +200,108 @@ static void many(void)
 	truth("kernel", 2000, 0, 1, LOCAL);
 }
 
-/* Own stamps around work that takes a while. */
-static void timed(void)
+/* ---- work that takes a while ------------------------------------------------------------------------- */
+
+enum { TIMED = 5 };
+
+static uint64_t now(void)
 {
-	VkQueryPoolCreateInfo info = { .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 10 };
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+/* With own stamps around each piece, and the host's clock around them all. */
+static void time_each(void (*piece)(VkCommandBuffer b, uint32_t i))
+{
+	VkQueryPoolCreateInfo info = { .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = TIMED * 2 };
 	VkCommandBuffer b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
 	VkQueryPool queries;
-	uint64_t stamps[10];
+	uint64_t stamps[TIMED * 2], begin;
 
 	GOOD(vkCreateQueryPool(c.device, &info, NULL, &queries));
 	client_begin(b, 0, 0);
-	vkCmdResetQueryPool(b, queries, 0, 10);
+	vkCmdResetQueryPool(b, queries, 0, TIMED * 2);
 	client_bind(&c, b, 3, 1);
-	for (uint32_t i = 0; i < 5; i++) {
+	for (uint32_t i = 0; i < TIMED; i++) {
 		vkCmdWriteTimestamp(b, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries, i * 2);
-		vkCmdDispatch(b, COUNT / LOCAL, 1, 1);
+		piece(b, i);
 		vkCmdWriteTimestamp(b, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, i * 2 + 1);
 		client_barrier(b);
 	}
 	GOOD(vkEndCommandBuffer(b));
+	begin = now();
 	wait_fence(b);
-	GOOD(vkGetQueryPoolResults(c.device, queries, 0, 10, sizeof stamps, stamps, 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT));
-	for (uint32_t i = 0; i < 5; i++)
+	say("time all %llu\n", (unsigned long long)(now() - begin));
+	GOOD(vkGetQueryPoolResults(c.device, queries, 0, TIMED * 2, sizeof stamps, stamps, 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT));
+	for (uint32_t i = 0; i < TIMED; i++)
 		say("time %llu\n", (unsigned long long)((stamps[i * 2 + 1] - stamps[i * 2]) * c.period));
-	truth("kernel", 5, 0, COUNT / LOCAL, LOCAL);
 	vkDestroyQueryPool(c.device, queries, NULL);
 }
+
+static void dispatch_all(VkCommandBuffer b, uint32_t i)
+{
+	(void)i;
+	vkCmdDispatch(b, COUNT / LOCAL, 1, 1);
+}
+
+static void timed(void)
+{
+	time_each(dispatch_all);
+	truth("kernel", TIMED, 0, COUNT / LOCAL, LOCAL);
+}
+
+/* The same after a render pass; the host's clock alone tells, as the driver takes the program's stamps too late then. */
+static void rendered(void)
+{
+	VkRenderingInfo info = { .sType = VK_STRUCTURE_TYPE_RENDERING_INFO, .renderArea = { .extent = { 256, 256 } }, .layerCount = 1 };
+	VkCommandBuffer b = client_commands(&c, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+
+	client_begin(b, 0, 0);
+	vkCmdBeginRendering(b, &info);
+	vkCmdEndRendering(b);
+	GOOD(vkEndCommandBuffer(b));
+	wait_fence(b);
+	time_each(dispatch_all);
+	truth("kernel", TIMED, 0, COUNT / LOCAL, LOCAL);
+}
+
+enum { LARGE = 64 << 20 };
+
+static VkBuffer large[2];
+
+static void fill_or_copy(VkCommandBuffer b, uint32_t i)
+{
+	VkBufferCopy whole = { 0, 0, LARGE };
+
+	if (i % 2)
+		vkCmdCopyBuffer(b, large[0], large[1], 1, &whole);
+	else
+		vkCmdFillBuffer(b, large[0], 0, LARGE, i);
+}
+
+static void moved(void)
+{
+	VkMemoryRequirements need;
+	VkDeviceMemory memory[2];
+
+	for (int i = 0; i < 2; i++) {
+		large[i] = client_buffer(&c, LARGE);
+		vkGetBufferMemoryRequirements(c.device, large[i], &need);
+		memory[i] = client_memory(&c, need.size, need.memoryTypeBits);
+		GOOD(vkBindBufferMemory(c.device, large[i], memory[i], 0));
+	}
+	time_each(fill_or_copy);
+	truth("vkCmdFillBuffer", 3, LARGE, 0, 0);
+	truth("vkCmdCopyBuffer", 2, LARGE, 0, 0);
+	for (int i = 0; i < 2; i++) {
+		vkDestroyBuffer(c.device, large[i], NULL);
+		vkFreeMemory(c.device, memory[i], NULL);
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------------- */
 
 static void submit2(void)
 {
@@ -342,21 +420,21 @@ static void abandoned(void)
 	exit(0);
 }
 
-static void (*const scene[])(void) = { ops, resubmit, twice, secondary, secondary_slow, rerecord, many, timed, submit2, images, abandoned };
-static const char *const scene_name[] = { "ops", "resubmit", "twice", "secondary", "secondary_slow", "rerecord", "many", "timed", "submit2", "images", "abandoned" };
+static void (*const scene[])(void) = { ops, resubmit, twice, secondary, secondary_slow, rerecord, many, timed, moved, rendered, submit2, images, abandoned };
+static const char *const scene_name[] = { "ops", "resubmit", "twice", "secondary", "secondary_slow", "rerecord", "many", "timed", "moved", "rendered", "submit2", "images", "abandoned" };
 
 int main(int argc, char **argv)
 {
 	int version = argc > 2 ? atoi(argv[2]) : 12;
 	static const VkPhysicalDeviceVulkan12Features none = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES };
 	static const VkPhysicalDeviceVulkan13Features features = {
-		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, .pNext = (void *)&none, .synchronization2 = VK_TRUE,
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, .pNext = (void *)&none, .synchronization2 = VK_TRUE, .dynamicRendering = VK_TRUE,
 	};
 
 	c.version = VK_MAKE_API_VERSION(0, version / 10, version % 10, 0);
 	for (unsigned i = 0; argc > 1 && i < sizeof scene / sizeof *scene; i++)
 		if (!strcmp(argv[1], scene_name[i])) {
-			start(scene[i] == timed ? 20000 : scene[i] == many ? 1 : 100, version >= 13 ? &features : NULL);
+			start(scene[i] == timed || scene[i] == rendered ? 50000 : scene[i] == many ? 1 : 100, version >= 13 ? &features : NULL);
 			scene[i]();
 			finish();
 			return 0;
