@@ -419,6 +419,8 @@ struct session *recording_end(struct recording *r)
 	r->ended = true;
 	heap_hurry();
 	__atomic_store_n(&r->control->state, SESSION_CLOSED, __ATOMIC_RELEASE);
+	while (r->aside.used)
+		take_turn(r);
 	while (intake_drain_all(r) >= PIPE_CHUNKS)
 		;
 	watch_ends(r);

@@ -34,7 +34,15 @@ static bool is_taken(const struct stream *s, const union chunk *c)
 	return s && s->any && c->head.seq == s->seen && USED_UP(c->head.used) <= s->taken.up;
 }
 
-/* Takes what a slot has not sent. True: nothing is missing and its thread is not in the middle of a record. */
+static bool sent_unread(const struct stream *s, const struct slot_head *h)
+{
+	return h->sent && (!s || !s->any || h->sent > s->seen + !s->peeked);
+}
+
+/*
+ * Takes what a slot has not sent. True: nothing is missing and its thread is not in the middle of a record. What was put aside is not
+ * read for its sake: that may be many MiB, and they come turn by turn.
+ */
 static bool peek(struct recording *r, struct watch *w, u32 slot)
 {
 	struct stream *s = merge_find(r->feed.merge, w->pid, w->born, slot);
@@ -43,7 +51,9 @@ static bool peek(struct recording *r, struct watch *w, u32 slot)
 
 	if (!ring_slot(&w->ring, slot, &before) || !before.tid)
 		return true;            /* nothing is there, or nothing can be known: what comes late will be counted */
-	if (before.sent && (!s || !s->any || before.sent > s->seen + !s->peeked)) {
+	if (sent_unread(s, &before)) {
+		if (r->aside.used)
+			return false;
 		intake_drain_all(r);
 		s = merge_find(r->feed.merge, w->pid, w->born, slot);
 	}
@@ -94,6 +104,8 @@ static void look_at(struct recording *r, struct watch *w, struct stream *s, u64 
 	if (peek(r, w, s->key.slot)) {
 		s->stuck_looks = 0;
 	} else {
+		if (r->aside.used)
+			return;         /* it is we who are behind */
 		if (!s->stuck_looks++ || s->stuck_last != s->last) {
 			s->stuck_looks = 1;
 			s->stuck_since = now;
