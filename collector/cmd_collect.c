@@ -140,7 +140,7 @@ static int record(struct collect *c)
 	} else {
 		output_discard(&c->output);     /* the program is gone already */
 	}
-	recording_free(c->recording);
+	recording_close(c->recording);
 	return 0;
 }
 

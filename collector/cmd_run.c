@@ -89,7 +89,7 @@ static int start(struct run *r)
 			return 0;
 		}
 		status = say_exec_failed(r, error);
-		recording_free(r->recording);
+		recording_close(r->recording);
 	}
 	child_cancel(&r->child);
 	if (ready)
@@ -142,7 +142,7 @@ static int record(struct run *r)
 	follow(r);
 	child_release(&r->child);
 	turn_finish(r->recording, &r->output, &r->set);
-	recording_free(r->recording);
+	recording_close(r->recording);
 	return child_status(&r->child);
 }
 

@@ -300,7 +300,6 @@ int output_finish(struct output *o, const struct settings *set, struct session *
 		error = write_all(o, set, s, y);
 	else
 		say("out of memory: the trace ends early, and there is no summary");
-	symbols_free(y);
-	output_discard(o);
+	output_discard(o);              /* `y` goes with the process, which ends: see recording_close() */
 	return error;
 }

@@ -188,7 +188,7 @@ int recording_open(struct recording **to, const struct recording_setup *s, char 
 		error = fail(error, why, why_size, "cannot write", s->raw_name);
 	r->feed = feed_new(s->listener);
 	if (error) {
-		recording_free(r);
+		recording_close(r);
 		return error;
 	}
 	begin_own_stream(r, s);
@@ -450,7 +450,7 @@ static void close_if_open(int fd)
 		close(fd);
 }
 
-void recording_free(struct recording *r)
+void recording_close(struct recording *r)
 {
 	if (!r)
 		return;
@@ -465,6 +465,4 @@ void recording_free(struct recording *r)
 	close_if_open(r->dir_fd);
 	if (r->control)
 		munmap(r->control, sizeof(*r->control));
-	feed_free(&r->feed);
-	free(r);
 }

@@ -4,7 +4,7 @@
  *   recording_open      private directory, control page, FIFO; returns before any program runs
  *   recording_step      take what is there, merge what is certain, sample /proc; called in a loop
  *   recording_end       the programs are over (or are to be left alone): take the tails, close the model
- *   recording_free      remove the directory
+ *   recording_close     remove the directory
  *
  * The caller owns processes, signals and outputs; a recording only reads. A second source of the same
  * stream is a raw file: replay.h.
@@ -61,6 +61,6 @@ struct recording_now recording_now(const struct recording *r);
 struct session *recording_end(struct recording *r);
 int recording_raw_error(const struct recording *r);     /* then: -errno if the raw file is not whole */
 void recording_done(struct recording *r);               /* outputs are written: lets a waiting bare program go */
-void recording_free(struct recording *r);
+void recording_close(struct recording *r);              /* its memory goes with the process, which ends: to free it block by block takes longer */
 
 #endif

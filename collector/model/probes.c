@@ -1,8 +1,8 @@
 /*
  * probes.c - probed calls: which row a function has, what its values say, and who is told.
  *
- * The source of the rows is part of the stream, so that a recording means the same when it is replayed; it is parsed when the
- * first function is probed. A record has raw values; the row makes numbers and names of them. `when=` decides whether a call
+ * The source of the rows is part of the stream, so that a recording means the same when it is replayed; it is parsed when
+ * the session begins. A record has raw values; the row makes numbers and names of them. `when=` decides whether a call
  * counts at all, `ok=` whether it did what it says: a call that failed is shown, but moves nothing.
  */
 #include "inside.h"

@@ -9,6 +9,7 @@ enum { NARROWEST_BUCKET_NS = 10000 };
 static void begin(struct model *m, u64 ticks)
 {
 	m->begun = true;
+	probe_set_of(m);                /* now, while the program starts, rather than at its end, while somebody waits */
 	m->s.start = ticks;
 	m->curves.start = ticks;
 	m->curves.least = clock_ticks(&m->clock, NARROWEST_BUCKET_NS);
