@@ -4,6 +4,7 @@
  *   parse.c    lines, symbols, roles, keys           check.c    names and types of a whole row, its fetches in order
  *   expr.c     expressions and texts                 eval.c     values of a call -> numbers and texts
  *   set.c      files, presets, rows of all of them   table.c    the compiled table
+ *   choice.c   what a recording takes of a set       embed_default.c    ... by default, made at build time
  */
 #ifndef PROBE_INSIDE_H
 #define PROBE_INSIDE_H
