@@ -100,6 +100,11 @@ struct probe_set {
 	u32 rule_cap, body_cap, source_cap;
 };
 
+static inline bool rule_is_wild(const struct probe_rule *rule)
+{
+	return rule->symbol[rule->prefix];
+}
+
 /* ---- one file being read ------------------------------------------------------------------ */
 
 /* A row while it is read: with room for all that it may have, where most have little. */

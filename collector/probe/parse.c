@@ -440,10 +440,13 @@ static bool is_builtin(const char *symbol)
 	return false;
 }
 
-static bool add_rule(struct parser *p, struct probe_rule rule, const char *at)
+/* `symbol` is what the row says, `at` where. */
+static bool add_rule(struct parser *p, struct probe_rule rule, const char *symbol, size_t length, const char *at)
 {
 	struct probe_set *set = p->set;
 
+	rule.symbol = parse_kept(p, symbol, length);
+	rule.prefix = (u32)strcspn(rule.symbol, "*?");
 	if (rule.role == ROLE_BUILTIN && !is_builtin(rule.symbol))
 		return parse_fail(p, at, "expected a function that mlprof has code for: see mlprof-probes(5)");
 	if (set->rules == PROBE_ROWS_MAX)
@@ -457,18 +460,17 @@ static bool add_rule(struct parser *p, struct probe_rule rule, const char *at)
 static bool add_letters(struct parser *p, struct probe_rule rule, const char *at, size_t length)
 {
 	const char *open = memchr(at, '[', length), *close = memchr(at, ']', length);
-	char symbol[SYMBOL_MAX + 1];
+	char symbol[SYMBOL_MAX];
 
-	if (!open) {
-		rule.symbol = parse_kept(p, at, length);
-		return add_rule(p, rule, at);
-	}
+	if (!open)
+		return add_rule(p, rule, at, length, at);
+	size_t before = (size_t)(open - at), after = (size_t)(at + length - close - 1);
+
+	memcpy(symbol, at, before);
+	memcpy(symbol + before + 1, close + 1, after);
 	for (const char *letter = open + 1; letter < close; letter++) {
-		int n = snprintf(symbol, sizeof(symbol), "%.*s%c%.*s", (int)(open - at), at, *letter, (int)(at + length - close - 1), close + 1);
-
-		rule.letter = *letter;
-		rule.symbol = parse_kept(p, symbol, (size_t)n);
-		if (!add_rule(p, rule, at))
+		rule.letter = symbol[before] = *letter;
+		if (!add_rule(p, rule, symbol, before + 1 + after, at))
 			return false;
 	}
 	return true;

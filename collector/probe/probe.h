@@ -60,6 +60,7 @@ enum {
 struct probe_rule {
 	enum probe_role role;
 	const char *symbol;             /* name or glob; of "a|b" and "[cd]e" the one of this row */
+	u32 prefix;                     /* its bytes before the first wildcard */
 	char letter;                    /* the one that "[cd]" stands for here; 0: none */
 	const char *file;               /* as the user named it; of a preset "blas.probes" */
 	u32 line;

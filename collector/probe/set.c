@@ -52,7 +52,7 @@ static void put_names_first(struct probe_rule **rule, u32 count)
 
 	for (int wild = 0; wild <= 1; wild++)
 		for (u32 i = 0; i < count; i++)
-			if (!strpbrk(rule[i]->symbol, "*?") == !wild)
+			if (rule_is_wild(rule[i]) == wild)
 				sorted[used++] = rule[i];
 	for (u32 i = 0; i < count; i++)
 		rule[i] = sorted[i];
