@@ -20,30 +20,16 @@ static void free_list(char **list)
 	free(list);
 }
 
-/* What --probes names: a table, its source, and what is no row; empty where it names none. False: something is wrong, and was said. */
-static bool choose_probes(const struct settings *set, struct buf *table, struct buf *source, u32 *apis)
-{
-	struct probe_set *probes = probes_new();
-	struct probe_error error = { "no memory for the probes" };
-	bool good = probes_select(probes, set->probes, &error) && (!probes_count(probes) || probes_compile(probes, table));
-
-	if (good && probes_count(probes))
-		probes_source(probes, source);
-	*apis = probes_has_preset(probes, "iree") ? API_IREE : 0;
-	if (!good)
-		say("%s", error.text);
-	probes_free(probes);
-	return good;
-}
-
 struct recording *turn_open(const struct settings *set, char *const *command, const char *library,
 			    const struct output *output, u32 bare_pid)
 {
-	struct buf table = { 0 }, source = { 0 };
-	u32 probed_apis = 0;
+	struct probe_choice probes;
+	struct probe_error mistake;
 
-	if (!choose_probes(set, &table, &source, &probed_apis))
+	if (!probes_choose(set->probes, &probes, &mistake)) {
+		say("%s", mistake.text);
 		return NULL;
+	}
 	char **options = option_changed(settings_rows, set), why[512] = "";
 	struct recording_setup setup = {
 		.command = command,
@@ -52,7 +38,7 @@ struct recording *turn_open(const struct settings *set, char *const *command, co
 		.on_full = set->on_full,
 		.follow = set->follow,
 		.device_time = set->device_time,
-		.apis = set->apis | probed_apis,
+		.apis = set->apis | (probes.iree ? API_IREE : 0),
 		.check_stacks = set->check_stacks,
 		.sample_ms = set->sample_ms,
 		.bare_pid = bare_pid,
@@ -61,18 +47,17 @@ struct recording *turn_open(const struct settings *set, char *const *command, co
 		.raw = output->raw.now,
 		.raw_name = output->raw.name,
 		.options = (const char *const *)options,
-		.probes = table.at,
-		.probes_bytes = table.used,
-		.probe_rows = source.at,
-		.probe_rows_bytes = source.used,
+		.probes = probes.table,
+		.probes_bytes = probes.table_bytes,
+		.probe_rows = probes.source,
+		.probe_rows_bytes = probes.source_bytes,
 		.listener = &output->listener,
 	};
 	struct recording *r = NULL;
 	int error = recording_open(&r, &setup, why, sizeof why);
 
 	free_list(options);
-	buf_release(&table);
-	buf_release(&source);
+	probes_choice_release(&probes);
 	if (!error)
 		return r;
 	say("%s: %s", *why ? why : "cannot record", strerror(-error));

@@ -33,27 +33,32 @@ static const char *const known[PROBE_ROLES] = {
 
 static const char always[] = "#when #ok";
 
-/* The key in a list of words; its marks. */
-static const char *find_word(const char *list, const char *name, const char **marks)
+struct word {
+	const char *name;
+	size_t length;
+	bool needed, number;
+};
+
+/* The first word of the list, which then begins behind it. By hand: words are shorter than what strcspn() does to start. */
+static bool next_word(const char **list, struct word *w)
+{
+	const char *at = *list;
+
+	*w = (struct word) { 0 };
+	for (; *at == '!' || *at == '#'; at++)
+		*(*at == '!' ? &w->needed : &w->number) = true;
+	for (w->name = at; *at && *at != ' '; at++)
+		w->length++;
+	*list = at + (*at == ' ');
+	return w->length;
+}
+
+static bool find_word(const char *list, const char *name, struct word *w)
 {
 	size_t length = strlen(name);
 
-	while (*list) {
-		size_t sign = strspn(list, "!#"), word = strcspn(list, " ");
-
-		if (word - sign == length && !memcmp(list + sign, name, length)) {
-			*marks = list;
-			return list;
-		}
-		list += word + (list[word] == ' ');
-	}
-	return NULL;
-}
-
-static bool is_marked(const char *marks, char mark)
-{
-	for (; *marks == '!' || *marks == '#'; marks++)
-		if (*marks == mark)
+	while (next_word(&list, w))
+		if (w->length == length && !memcmp(w->name, name, length))
 			return true;
 	return false;
 }
@@ -234,14 +239,14 @@ static bool check_keys(struct walk *w, enum probe_role role)
 
 	for (u32 i = 0; i < w->b->keys; i++) {
 		struct key *k = &w->b->key[i];
-		const char *marks = "";
+		struct word word;
 		u32 self, cost = 0;
 		enum type t = walk_key(w, k->name, k->at, &self, &cost);
 
 		if (t == WRONG)
 			return false;
-		k->shown = !find_word(known[role], k->name, &marks) && !find_word(always, k->name, &marks);
-		if ((is_marked(marks, '#') || probe_rate_unit(k->name)) && t != NUMBER)
+		k->shown = !find_word(known[role], k->name, &word) && !find_word(always, k->name, &word);
+		if ((word.number || probe_rate_unit(k->name)) && t != NUMBER)
 			return parse_fail(p, w->b->node[k->node].at, "expected a number for '%s'", k->name);
 		if (role == ROLE_COPY && !strcmp(k->name, "dir") && !check_direction(p, k, t))
 			return false;
@@ -259,14 +264,15 @@ static bool check_module(struct parser *p, enum probe_role role)
 
 static bool check_needed(struct parser *p, enum probe_role role, const char *at)
 {
-	for (const char *word = known[role]; *word;) {
-		size_t length = strcspn(word, " "), sign = strspn(word, "!#");
+	const char *list = known[role];
+	struct word word;
+
+	while (next_word(&list, &word)) {
 		char name[16] = "";
 
-		memcpy(name, word + sign, length - sign);
-		if (is_marked(word, '!') && key_number(p->body, name) == NONE)
+		memcpy(name, word.name, word.length);
+		if (word.needed && key_number(p->body, name) == NONE)
 			return parse_fail(p, at, "expected a key '%s=' in a row of role %s", name, probe_role_name[role]);
-		word += length + (word[length] == ' ');
 	}
 	return true;
 }

@@ -5,10 +5,9 @@
  */
 #include "inside.h"
 
-#include "../util/array.h"
-
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 
 /* ---- nodes -------------------------------------------------------------------------------- */
 
@@ -20,7 +19,6 @@ static u32 add_node(struct parser *p, struct node n)
 		parse_fail(p, n.at, "expected a shorter row: this one has more than %d values and operators", NODES_MAX);
 		return NONE;
 	}
-	ARRAY_ROOM(b->node, b->node_cap, b->nodes + 1);
 	b->node[b->nodes] = n;
 	return b->nodes++;
 }
@@ -360,7 +358,6 @@ static bool add_part(struct parser *p, struct part part)
 
 	if (b->parts >= PARTS_MAX)
 		return parse_fail(p, part.at, "expected fewer pieces of text in one row (at most %d)", PARTS_MAX);
-	ARRAY_ROOM(b->part, b->part_cap, b->parts + 1);
 	b->part[b->parts++] = part;
 	return true;
 }

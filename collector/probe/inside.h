@@ -4,10 +4,12 @@
  *   parse.c    lines, symbols, roles, keys           check.c    names and types of a whole row, its fetches in order
  *   expr.c     expressions and texts                 eval.c     values of a call -> numbers and texts
  *   set.c      files, presets, rows of all of them   table.c    the compiled table
+ *   choice.c   what a recording takes of a set       embed_default.c    ... by default, made at build time
  */
 #ifndef PROBE_INSIDE_H
 #define PROBE_INSIDE_H
 
+#include "../util/pool.h"
 #include "probe.h"
 
 enum {
@@ -71,11 +73,10 @@ struct fetch {
 struct probe_body {
 	struct node *node;
 	struct part *part;
-	struct key key[PROBE_KEYS_MAX];
+	struct key *key;
 	struct table_slot *slot;
-	struct fetch fetch[PROBE_FETCHES_MAX];          /* in the order of the table: at entry, at exit */
+	struct fetch *fetch;                            /* in the order of the table: at entry, at exit */
 	u32 nodes, parts, keys, slots, fetches, entry_fetches;
-	u32 node_cap, part_cap, slot_cap;
 	const char *library;                            /* NULL: any */
 	const char *domain;
 	u32 stack;
@@ -93,13 +94,28 @@ struct source {
 struct probe_set {
 	struct probe_rule **rule;
 	struct probe_body **body;
-	char **text;                                    /* all that rules and bodies point to */
 	struct source *source;
-	u32 rules, bodies, texts, sources;
-	u32 rule_cap, body_cap, text_cap, source_cap;
+	struct pool pool;                               /* rules, bodies, sources and all that they point to; of files that failed, too */
+	u32 rules, bodies, sources;
+	u32 rule_cap, body_cap, source_cap;
 };
 
+static inline bool rule_is_wild(const struct probe_rule *rule)
+{
+	return rule->symbol[rule->prefix];
+}
+
 /* ---- one file being read ------------------------------------------------------------------ */
+
+/* A row while it is read: with room for all that it may have, where most have little. */
+struct draft {
+	struct probe_body body;
+	struct node node[NODES_MAX];
+	struct part part[PARTS_MAX];
+	struct key key[PROBE_KEYS_MAX];
+	struct table_slot slot[SLOTS_MAX];
+	struct fetch fetch[PROBE_FETCHES_MAX];
+};
 
 struct parser {
 	struct probe_set *set;
@@ -107,7 +123,8 @@ struct parser {
 	const char *text, *end, *at;
 	const char *line_start;         /* of line number `line`, the last one asked for; 0: none yet */
 	u32 line;
-	struct probe_body *body;        /* of the row */
+	struct draft draft;
+	struct probe_body *body;        /* of the row: the draft's, then the one that stays */
 	int depth;
 	bool lettered;                  /* all its symbols have a [...] */
 	struct probe_error *error;

@@ -77,11 +77,7 @@ const char *parse_quote(const struct parser *p, const char *at, char to[static 4
 
 const char *parse_kept(struct parser *p, const char *text, size_t length)
 {
-	struct probe_set *set = p->set;
-
-	ARRAY_ROOM(set->text, set->text_cap, set->texts + 1);
-	set->text[set->texts] = text_copy(text, length);
-	return set->text[set->texts++];
+	return pool_text(&p->set->pool, text, length);
 }
 
 /* ---- characters --------------------------------------------------------------------------- */
@@ -268,7 +264,6 @@ static bool take_slot(struct parser *p)
 		length++;
 	if (!length || !memchr(p->at, '.', length) || b->slots == SLOTS_MAX)
 		return parse_fail(p, p->at, "expected a name with a dot for the function in this slot, such as Api.Run (at most %d a row)", SLOTS_MAX);
-	ARRAY_ROOM(b->slot, b->slot_cap, b->slots + 1);
 	b->slot[b->slots++] = (struct table_slot) { (u32)index, parse_kept(p, p->at, length), start };
 	p->at += length;
 	return true;
@@ -411,13 +406,26 @@ static const char *domain_of(struct parser *p)
 	return p->preset ? p->preset : parse_kept(p, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
 }
 
-static struct probe_body *new_body(struct parser *p)
+static struct probe_body *draft_body(struct parser *p)
 {
-	struct probe_set *set = p->set;
-	struct probe_body *b = new_zeroed(1, sizeof(*b));
+	struct draft *d = &p->draft;
 
-	b->stack = PROBE_STACK_DEFAULT;
-	b->trust = p->preset;
+	d->body = (struct probe_body) {
+		.node = d->node, .part = d->part, .key = d->key, .slot = d->slot, .fetch = d->fetch,
+		.stack = PROBE_STACK_DEFAULT, .trust = p->preset,
+	};
+	return &d->body;
+}
+
+static struct probe_body *keep_body(struct probe_set *set, const struct probe_body *draft)
+{
+	struct probe_body *b = pool_copy(&set->pool, draft, sizeof(*draft));
+
+	b->node = pool_copy(&set->pool, b->node, b->nodes * sizeof(*b->node));
+	b->part = pool_copy(&set->pool, b->part, b->parts * sizeof(*b->part));
+	b->key = pool_copy(&set->pool, b->key, b->keys * sizeof(*b->key));
+	b->slot = pool_copy(&set->pool, b->slot, b->slots * sizeof(*b->slot));
+	b->fetch = pool_copy(&set->pool, b->fetch, b->fetches * sizeof(*b->fetch));
 	ARRAY_ROOM(set->body, set->body_cap, set->bodies + 1);
 	return set->body[set->bodies++] = b;
 }
@@ -432,17 +440,19 @@ static bool is_builtin(const char *symbol)
 	return false;
 }
 
-static bool add_rule(struct parser *p, struct probe_rule rule, const char *at)
+/* `symbol` is what the row says, `at` where. */
+static bool add_rule(struct parser *p, struct probe_rule rule, const char *symbol, size_t length, const char *at)
 {
 	struct probe_set *set = p->set;
 
+	rule.symbol = parse_kept(p, symbol, length);
+	rule.prefix = (u32)strcspn(rule.symbol, "*?");
 	if (rule.role == ROLE_BUILTIN && !is_builtin(rule.symbol))
 		return parse_fail(p, at, "expected a function that mlprof has code for: see mlprof-probes(5)");
 	if (set->rules == PROBE_ROWS_MAX)
 		return parse_fail(p, at, "expected at most %d rows in all files together", PROBE_ROWS_MAX);
 	ARRAY_ROOM(set->rule, set->rule_cap, set->rules + 1);
-	set->rule[set->rules] = new_zeroed(1, sizeof(rule));
-	*set->rule[set->rules++] = rule;
+	set->rule[set->rules++] = pool_copy(&set->pool, &rule, sizeof(rule));
 	return true;
 }
 
@@ -450,18 +460,17 @@ static bool add_rule(struct parser *p, struct probe_rule rule, const char *at)
 static bool add_letters(struct parser *p, struct probe_rule rule, const char *at, size_t length)
 {
 	const char *open = memchr(at, '[', length), *close = memchr(at, ']', length);
-	char symbol[SYMBOL_MAX + 1];
+	char symbol[SYMBOL_MAX];
 
-	if (!open) {
-		rule.symbol = parse_kept(p, at, length);
-		return add_rule(p, rule, at);
-	}
+	if (!open)
+		return add_rule(p, rule, at, length, at);
+	size_t before = (size_t)(open - at), after = (size_t)(at + length - close - 1);
+
+	memcpy(symbol, at, before);
+	memcpy(symbol + before + 1, close + 1, after);
 	for (const char *letter = open + 1; letter < close; letter++) {
-		int n = snprintf(symbol, sizeof(symbol), "%.*s%c%.*s", (int)(open - at), at, *letter, (int)(at + length - close - 1), close + 1);
-
-		rule.letter = *letter;
-		rule.symbol = parse_kept(p, symbol, (size_t)n);
-		if (!add_rule(p, rule, at))
+		rule.letter = symbol[before] = *letter;
+		if (!add_rule(p, rule, symbol, before + 1 + after, at))
 			return false;
 	}
 	return true;
@@ -493,9 +502,12 @@ static bool take_row(struct parser *p)
 	struct symbols s = { 0 };
 	enum probe_role role = ROLE_SPAN;
 
-	p->body = new_body(p);
+	p->body = draft_body(p);
 	p->depth = 0;
-	return take_symbols(p, &s) && take_role(p, &role) && take_items(p) && check_row(p, role, s.at) && add_rules(p, &s, role);
+	if (!take_symbols(p, &s) || !take_role(p, &role) || !take_items(p) || !check_row(p, role, s.at))
+		return false;
+	p->body = keep_body(p->set, p->body);
+	return add_rules(p, &s, role);
 }
 
 /* Functions in tables have rows of their own, in the same file. */

@@ -1,6 +1,7 @@
 /*
  * probe.h - probe files: text -> rows -> the table that the library maps -> values of a call -> numbers and names.
  *
+ *   probes_choose("+blas,my.probes")  all that a recording needs; by default it is there already, else these three make it:
  *   probes_select("+blas,my.probes")  presets and files, parsed: file:line:column: expected ...
  *   probes_compile()                  file "probes" of the session directory (mlprof/probes.h)
  *   probes_source()                   what the stream keeps (record probe_rows); probes_add_source() reads it again
@@ -59,6 +60,7 @@ enum {
 struct probe_rule {
 	enum probe_role role;
 	const char *symbol;             /* name or glob; of "a|b" and "[cd]e" the one of this row */
+	u32 prefix;                     /* its bytes before the first wildcard */
 	char letter;                    /* the one that "[cd]" stands for here; 0: none */
 	const char *file;               /* as the user named it; of a preset "blas.probes" */
 	u32 line;
@@ -94,6 +96,20 @@ bool probes_compile(const struct probe_set *set, struct buf *to);               
 /* Source of all rows, with lines "#file NAME" before those of each file; read back, it gives the same rows and numbers. */
 void probes_source(const struct probe_set *set, struct buf *to);
 bool probes_add_source(struct probe_set *set, const char *text, size_t length, struct probe_error *error);
+
+/* ---- choices ------------------------------------------------------------------------------ */
+
+/* What a recording takes with it. */
+struct probe_choice {
+	const char *table, *source;     /* of probes_compile() and probes_source(); NULL: there are no rows */
+	size_t table_bytes, source_bytes;
+	bool iree;                      /* this preset is among them: it has no rows */
+};
+
+extern const struct probe_choice probe_choice_default;  /* of the presets that are on by default; made when mlprof is built */
+/* Words as for probes_select(). False: `error` says why, and nothing is to be released. */
+bool probes_choose(const char *words, struct probe_choice *to, struct probe_error *error);
+void probes_choice_release(struct probe_choice *choice);
 
 /* ---- presets ------------------------------------------------------------------------------ */
 

@@ -19,37 +19,13 @@ struct probe_set *probes_new(void)
 	return new_zeroed(1, sizeof(struct probe_set));
 }
 
-static void free_body(struct probe_body *b)
-{
-	free(b->node);
-	free(b->part);
-	free(b->slot);
-	free(b);
-}
-
-/* Back to the state with so many of each. */
-static void shrink(struct probe_set *set, u32 rules, u32 bodies, u32 texts, u32 sources)
-{
-	while (set->rules > rules)
-		free(set->rule[--set->rules]);
-	while (set->bodies > bodies)
-		free_body(set->body[--set->bodies]);
-	while (set->texts > texts)
-		free(set->text[--set->texts]);
-	while (set->sources > sources) {
-		free(set->source[--set->sources].file);
-		free(set->source[set->sources].text);
-	}
-}
-
 void probes_free(struct probe_set *set)
 {
 	if (!set)
 		return;
-	shrink(set, 0, 0, 0, 0);
+	pool_release(&set->pool);
 	free(set->rule);
 	free(set->body);
-	free(set->text);
 	free(set->source);
 	free(set);
 }
@@ -59,14 +35,12 @@ static struct source *keep_source(struct probe_set *set, const char *file, const
 	ARRAY_ROOM(set->source, set->source_cap, set->sources + 1);
 	struct source *s = &set->source[set->sources++];
 
-	*s = (struct source) { .file = text_copy(file, strlen(file)), .text = text_copy(text, length), .length = length };
+	*s = (struct source) { .file = pool_text(&set->pool, file, strlen(file)), .text = pool_text(&set->pool, text, length), .length = length };
 	for (char *c = s->file; *c; c++)
 		if (*c == '\n')
 			*c = '?';               /* it must fit into one line of the source */
-	if (preset) {
-		ARRAY_ROOM(set->text, set->text_cap, set->texts + 1);
-		s->preset = set->text[set->texts++] = text_copy(preset, strlen(preset));
-	}
+	if (preset)
+		s->preset = pool_text(&set->pool, preset, strlen(preset));
 	return s;
 }
 
@@ -78,7 +52,7 @@ static void put_names_first(struct probe_rule **rule, u32 count)
 
 	for (int wild = 0; wild <= 1; wild++)
 		for (u32 i = 0; i < count; i++)
-			if (!strpbrk(rule[i]->symbol, "*?") == !wild)
+			if (rule_is_wild(rule[i]) == wild)
 				sorted[used++] = rule[i];
 	for (u32 i = 0; i < count; i++)
 		rule[i] = sorted[i];
@@ -87,13 +61,15 @@ static void put_names_first(struct probe_rule **rule, u32 count)
 
 bool probes_add(struct probe_set *set, const char *file, const char *text, size_t length, const char *preset, struct probe_error *error)
 {
-	u32 rules = set->rules, bodies = set->bodies, texts = set->texts, sources = set->sources;
+	u32 rules = set->rules, bodies = set->bodies, sources = set->sources;
 	struct source *s = keep_source(set, file, text, length, preset);
 	struct parser p = { .set = set, .file = s->file, .preset = s->preset, .text = s->text, .end = s->text + length, .error = error };
 
 	error->text[0] = 0;
 	if (!parse_file(&p)) {
-		shrink(set, rules, bodies, texts, sources);
+		set->rules = rules;
+		set->bodies = bodies;
+		set->sources = sources;
 		return false;
 	}
 	if (set->rules > rules)

@@ -3,8 +3,12 @@
  */
 #include "inside.h"
 
+#include "../util/array.h"
+
 struct table {
 	struct buf rows, fetches, texts, slots;
+	const struct probe_set *set;
+	u32 *dotted, dots, dotted_cap;          /* rows whose symbol has a dot: those that a slot may name */
 };
 
 static u32 put_text(struct table *t, const char *text)
@@ -24,22 +28,32 @@ static u32 put_fetches(struct table *t, const struct probe_body *b)
 	return first;
 }
 
+static void find_dotted(struct table *t)
+{
+	for (u32 i = 0; i < t->set->rules; i++) {
+		if (!strchr(t->set->rule[i]->symbol, '.'))
+			continue;
+		ARRAY_ROOM(t->dotted, t->dotted_cap, t->dots + 1);
+		t->dotted[t->dots++] = i;
+	}
+}
+
 /* The row that names the function; probes_add() has seen that there is one. */
-static u32 row_of(const struct probe_set *set, const char *name)
+static u32 row_of(const struct table *t, const char *name)
 {
 	u32 i = 0;
 
-	while (i < set->rules && strcmp(set->rule[i]->symbol, name))
+	while (strcmp(t->set->rule[t->dotted[i]]->symbol, name))
 		i++;
-	return i;
+	return t->dotted[i];
 }
 
-static void put_slots(struct table *t, const struct probe_set *set, u32 row)
+static void put_slots(struct table *t, u32 row)
 {
-	const struct probe_body *b = set->rule[row]->body;
+	const struct probe_body *b = t->set->rule[row]->body;
 
 	for (u32 i = 0; i < b->slots; i++) {
-		struct probe_slot slot = { row, b->slot[i].index, row_of(set, b->slot[i].name) };
+		struct probe_slot slot = { row, b->slot[i].index, row_of(t, b->slot[i].name) };
 
 		buf_add(&t->slots, (const char *)&slot, sizeof(slot));
 	}
@@ -50,7 +64,7 @@ static u16 flags_of(const struct probe_rule *rule)
 	const struct probe_body *b = rule->body;
 	bool table = rule->role == ROLE_TABLE, careful = !b->trust || b->careful;
 
-	return (u16)((strpbrk(rule->symbol, "*?") ? PROBE_GLOB : 0) | (b->entry ? PROBE_ENTRY : 0) | (b->callstack ? PROBE_CALLSTACK : 0) |
+	return (u16)((rule_is_wild(rule) ? PROBE_GLOB : 0) | (b->entry ? PROBE_ENTRY : 0) | (b->callstack ? PROBE_CALLSTACK : 0) |
 		     (b->data ? PROBE_DATA : 0) | (careful ? PROBE_CAREFUL : 0) | (table ? PROBE_TABLE : 0) |
 		     (table && probe_has(rule, "size") ? PROBE_SIZED : 0) | (rule->role == ROLE_MODULE ? PROBE_MODULE : 0) |
 		     (rule->role == ROLE_BUILTIN ? PROBE_BUILTIN : 0) |
@@ -72,20 +86,23 @@ static void put_row(struct table *t, const struct probe_rule *rule, struct probe
 	}
 	row.flags = flags_of(rule);
 	row.symbol = put_text(t, rule->symbol);
-	row.prefix = (u32)strcspn(rule->symbol, "*?");
+	row.prefix = rule->prefix;
 	buf_add(&t->rows, (const char *)&row, sizeof(row));
 	*last = row;
 }
 
-static void put_all(struct table *t, const struct probe_set *set)
+static void put_all(struct table *t)
 {
 	struct probe_row last = { 0 };
 	const struct probe_body *body = NULL;
 
-	for (u32 i = 0; i < set->rules; i++) {
-		put_row(t, set->rule[i], &last, body);
-		put_slots(t, set, i);
-		body = set->rule[i]->body;
+	find_dotted(t);
+	for (u32 i = 0; i < t->set->rules; i++) {
+		const struct probe_rule *rule = t->set->rule[i];
+
+		put_row(t, rule, &last, body);
+		put_slots(t, i);
+		body = rule->body;
 	}
 	while (t->texts.used % 8)
 		buf_char(&t->texts, 0);
@@ -100,9 +117,10 @@ static void move(struct buf *to, struct buf *from)
 
 bool probes_compile(const struct probe_set *set, struct buf *to)
 {
-	struct table t = { 0 };
+	struct table t = { .set = set };
 
-	put_all(&t, set);
+	put_all(&t);
+	free(t.dotted);
 	bool good = !t.rows.failed && !t.fetches.failed && !t.texts.failed && !t.slots.failed;
 	struct probe_head head = {
 		.magic = PROBE_MAGIC, .version = PROBE_VERSION, .rows = set->rules, .fetches = (u32)(t.fetches.used / sizeof(struct probe_fetch)),

@@ -570,6 +570,38 @@ static void test_presets(void)
 	probes_free(set);
 }
 
+/* What was made at build time is what would be made now. */
+static void test_default(void)
+{
+	struct probe_set *set = probes_new();
+	struct buf table = { 0 }, source = { 0 };
+	struct probe_choice c;
+
+	ok(probes_select(set, NULL, &error) && probes_compile(set, &table), "the default choice: %u rows", probes_count(set));
+	probes_source(set, &source);
+	ok(probes_choose(NULL, &c, &error) && c.table == probe_choice_default.table, "it is there already");
+	ok(c.table_bytes == table.used && !memcmp(c.table, table.at, table.used), "the same table of %zu bytes", c.table_bytes);
+	ok(c.source_bytes == source.used && !memcmp(c.source, source.at, source.used), "the same source of %zu bytes", c.source_bytes);
+	ok(c.iree == probes_has_preset(set, "iree"), "the same of iree");
+	probes_choice_release(&c);
+	probes_free(set);
+	buf_release(&table);
+	buf_release(&source);
+}
+
+static void test_choices(void)
+{
+	struct probe_choice c;
+
+	ok(probes_choose("none,+blas", &c, &error) && c.table && c.source_bytes && !memcmp(c.source, "#preset blas\n", 13) && !c.iree, "a preset alone");
+	probes_choice_release(&c);
+	ok(probes_choose("none,+iree", &c, &error) && !c.table && !c.source && c.iree, "iree has no rows");
+	probes_choice_release(&c);
+	ok(probes_choose("none", &c, &error) && !c.table && !c.source && !c.iree, "none");
+	probes_choice_release(&c);
+	ok(!probes_choose("+blass", &c, &error) && strstr(error.text, "did you mean"), "a mistake is said");
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -586,5 +618,7 @@ int main(void)
 	test_wild();
 	test_keys();
 	test_presets();
+	test_default();
+	test_choices();
 	return done();
 }
