@@ -539,6 +539,14 @@ static i64 curve_value(const struct proc *p, u32 kind)
 	}
 }
 
+/* Most programs are one process, and its peak is the tree's. */
+static struct holder_list tree_part(const struct proc *p)
+{
+	if (p->peak_rows && p->tree_rows == p->peak_rows && !memcmp(p->tree_peak, p->peak, p->peak_rows * sizeof(*p->peak)))
+		return holders_lent(p->p.total.at_peak);
+	return rows_holders(p, p->tree_peak, p->tree_rows, ROWS_HEAP);
+}
+
 /* A process is over: its curves end, and what it held is gone from the tree, but stays in its own books. */
 void books_close(struct model *m, struct proc *p, u64 ticks)
 {
@@ -556,7 +564,7 @@ void books_close(struct model *m, struct proc *p, u64 ticks)
 	rows_totals(p);
 	p->p.total.at_peak = rows_holders(p, p->peak, p->peak_rows, ROWS_HEAP);
 	p->p.at_exit = rows_all(p);
-	p->tree_held = rows_holders(p, p->tree_peak, p->tree_rows, ROWS_HEAP);
+	p->tree_held = tree_part(p);
 	p->tree_peaks = m->tree_peaks;
 	p->all_held = rows_holders(p, p->all_peak, p->all_rows, ROWS_WITH_DEVICES);
 	p->all_peaks = m->all_peaks;

@@ -335,8 +335,8 @@ static void release_lists(struct process *p)
 	free(p->module);
 	free(p->jit);
 	free(p->node);
-	free(p->total.at_peak.at);
-	free(p->at_exit.at);
+	holders_free(&p->total.at_peak);
+	holders_free(&p->at_exit);
 }
 
 static void proc_free(struct proc *p)
@@ -352,8 +352,8 @@ static void proc_free(struct proc *p)
 	free(p->p.command);
 	free(p->p.not_followed);
 	free(p->exec_path);
-	free(p->tree_held.at);
-	free(p->all_held.at);
+	holders_free(&p->tree_held);
+	holders_free(&p->all_held);
 	devices_release(p);
 	free(p);
 }

@@ -103,6 +103,19 @@ struct holder_list rows_all(const struct proc *p)
 	return l;
 }
 
+struct holder_list holders_lent(struct holder_list l)
+{
+	l.lent = true;
+	return l;
+}
+
+void holders_free(struct holder_list *l)
+{
+	if (!l->lent)
+		free(l->at);
+	*l = (struct holder_list) { 0 };
+}
+
 /* One list of several that are each in order. */
 void holders_sort(struct holder_list *l)
 {

@@ -71,33 +71,48 @@ static void add_up(struct model *m)
 
 static void join(struct holder_list *to, u32 *room, const struct holder_list *part)
 {
-	if (!part->count)
-		return;
 	to->at = array_room(to->at, room, to->count + part->count, sizeof(*to->at));
 	memcpy(to->at + to->count, part->at, part->count * sizeof(*to->at));
 	to->count += part->count;
 }
 
+/* What processes held at one moment, each in order. Where it is one process, its list is that of all. */
+static struct holder_list joined(const struct holder_list *const *part, u32 parts)
+{
+	struct holder_list l = { 0 };
+	u32 i, room = 0;
+
+	if (parts == 1)
+		return holders_lent(*part[0]);
+	for (i = 0; i < parts; i++)
+		join(&l, &room, part[i]);
+	if (parts)
+		holders_sort(&l);
+	return l;
+}
+
 /* Who held the tree's peak: of each process what it held then, if it had begun and not ended. */
 static void join_tree_peaks(struct model *m)
 {
-	struct holder_list *l = &m->s.total.at_peak, *all = &m->s.with_devices.at_peak;
-	u32 i, room = 0, all_room = 0;
+	const struct holder_list **part = must(malloc((2 * (size_t)m->s.processes + 1) * sizeof(*part))), **all = part + m->s.processes;
+	u32 i, parts = 0, alls = 0;
 
 	for (i = 0; i < m->s.processes; i++) {
 		const struct proc *p = proc_at(m, i);
 
-		if (p->tree_peaks == m->tree_peaks)
-			join(l, &room, &p->tree_held);
-		if (m->with_devices && p->all_peaks == m->all_peaks)
-			join(all, &all_room, &p->all_held);
+		if (p->tree_peaks == m->tree_peaks && p->tree_held.count)
+			part[parts++] = &p->tree_held;
+		if (m->with_devices && p->all_peaks == m->all_peaks && p->all_held.count)
+			all[alls++] = &p->all_held;
 	}
-	holders_sort(l);
-	if (!m->with_devices) {
-		m->s.with_devices = (struct scope) { .peak = m->s.total.peak, .peak_ticks = m->s.total.peak_ticks };
-		join(all, &all_room, l);
-	}
-	holders_sort(all);
+	m->s.total.at_peak = joined(part, parts);
+	if (m->with_devices)
+		m->s.with_devices.at_peak = joined(all, alls);
+	else
+		m->s.with_devices = (struct scope) {
+			.peak = m->s.total.peak, .peak_ticks = m->s.total.peak_ticks, .at_peak = holders_lent(m->s.total.at_peak),
+		};
+	free(part);
 }
 
 static void take_counts(struct model *m, struct intake_counts c)
@@ -158,8 +173,8 @@ void session_free(struct session *s)
 	free(m->curves.touched);
 	free(m->moving);
 	free(m->chain);
-	free(m->s.total.at_peak.at);
-	free(m->s.with_devices.at_peak.at);
+	holders_free(&m->s.total.at_peak);
+	holders_free(&m->s.with_devices.at_peak);
 	free(m->s.command);
 	free(m->s.uts);
 	free(m);

@@ -51,6 +51,7 @@ struct holder {
 struct holder_list {                    /* at a peak: largest first, then by first use; rows of 0 bytes and 0 blocks left out */
 	struct holder *at;
 	u32 count;
+	bool lent;                      /* the same list is somebody else's, who frees it */
 };
 
 /* A sum that is watched: the heap total of a process or of the tree. */

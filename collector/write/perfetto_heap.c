@@ -38,6 +38,7 @@ struct dump {
 	const struct process *process;
 	struct symbols *symbols;
 	struct stacks *stacks;
+	u16 *depth;                     /* by node: frames to the outermost, at most DEPTH_MAX; NULL: not asked for yet */
 	const char *heap;
 	bool run;                       /* everything ever allocated, not only what lives */
 	u64 ns;
@@ -134,8 +135,6 @@ struct fold {
 	struct dump *dump;
 	const struct holder **row;
 	u32 rows;
-	u32 *depth;                     /* by node: frames to the outermost */
-	u32 *mark;                      /* by node: see deepest() and fold() */
 	u32 max;                        /* groups */
 	struct group group[FOLDED_MAX];
 };
@@ -153,27 +152,23 @@ static u32 row_node(const struct fold *f, u32 row)
 	return node < f->dump->process->nodes ? node : 0;
 }
 
-static u32 capped_depth(const struct fold *f, u32 node)
-{
-	return f->depth[node] < DEPTH_MAX ? f->depth[node] : DEPTH_MAX;
-}
-
 /* How many frames, counted from the outermost, can be kept without making too many groups. Cut at some depth, the rows
  * make a group for each frame that any of them has there, and one for each stack that ends before. */
-static u32 deepest(const struct fold *f)
+static u32 deepest(const struct fold *f, bool *marked)
 {
-	u32 passed[DEPTH_MAX + 1] = { 0 }, ends[DEPTH_MAX + 1] = { 0 }, *mark = f->mark, shorter, depth;
+	u32 passed[DEPTH_MAX + 1] = { 0 }, ends[DEPTH_MAX + 1] = { 0 }, shorter, depth;
+	const u16 *depth_of = f->dump->depth;
 
 	for (u32 i = 0; i < f->rows; i++) {
 		u32 node = row_node(f, i);
 
-		ends[capped_depth(f, node)] += !mark[node];
-		mark[node] = 1;
+		ends[depth_of[node]] += !marked[node];
+		marked[node] = true;
 	}
 	for (u32 i = f->dump->process->nodes; i-- > 1;)
-		if (mark[i]) {
-			passed[capped_depth(f, i)]++;
-			mark[outer(f->dump->process, i)] = 1;
+		if (marked[i]) {
+			passed[depth_of[i]]++;
+			marked[outer(f->dump->process, i)] = true;
 		}
 	for (depth = 1, shorter = ends[0]; depth < DEPTH_MAX; shorter += ends[depth++])
 		if (passed[depth] + shorter > f->max)
@@ -181,23 +176,21 @@ static u32 deepest(const struct fold *f)
 	return depth - 1;
 }
 
-/* By node: where its stack is cut at some depth. Takes the place of the depths. */
-static const u32 *cut_at(struct fold *f, u32 depth)
+/* By node: where its stack is cut at some depth. */
+static void cut_at(const struct fold *f, u32 depth, u32 *cut)
 {
 	for (u32 i = 1; i < f->dump->process->nodes; i++)
-		f->depth[i] = f->depth[i] > depth ? f->depth[outer(f->dump->process, i)] : i;
-	return f->depth;
+		cut[i] = f->dump->depth[i] > depth ? cut[outer(f->dump->process, i)] : i;
 }
 
-/* Puts rows under the longest common beginnings of their stacks that make few enough groups; returns how many. */
-static u32 fold(struct fold *f)
+/* Puts rows under their stacks as far as these are cut; returns how many groups that makes. */
+static u32 put_together(struct fold *f, const u32 *cut, u16 *group_of)
 {
-	const u32 *cut = cut_at(f, deepest(f));
-	u32 groups = 0, *group_of = f->mark;            /* group + 1 */
+	u32 groups = 0;
 
-	memset(group_of, 0, f->dump->process->nodes * sizeof(*group_of));
 	for (u32 i = 0; i < f->rows; i++) {
-		u32 node = cut[row_node(f, i)], *group = &group_of[node];
+		u32 node = cut[row_node(f, i)];
+		u16 *group = &group_of[node];           /* group + 1 */
 		struct amount a = amount_of(f->dump, f->row[i]);
 
 		if (!*group) {
@@ -209,23 +202,47 @@ static u32 fold(struct fold *f)
 	return groups;
 }
 
-static void measure_depth(const struct process *p, u32 *depth)
+/* Puts rows under the longest common beginnings of their stacks that make few enough groups; returns how many. */
+static u32 fold(struct fold *f)
 {
-	for (u32 i = 1; i < p->nodes; i++)
-		depth[i] = depth[outer(p, i)] + 1;
+	size_t nodes = f->dump->process->nodes;
+	bool *marked = calloc(nodes, sizeof(*marked));
+	u32 *cut = calloc(nodes, sizeof(*cut)), groups = 0;
+	u16 *group_of = calloc(nodes, sizeof(*group_of));
+
+	if (marked && cut && group_of) {
+		cut_at(f, deepest(f, marked), cut);
+		groups = put_together(f, cut, group_of);
+	}
+	free(marked);
+	free(cut);
+	free(group_of);
+	return groups;
+}
+
+static bool measure_depth(struct dump *d)
+{
+	const struct process *p = d->process;
+
+	if (d->depth)
+		return true;
+	d->depth = calloc(p->nodes, sizeof(*d->depth));
+	for (u32 i = 1; d->depth && i < p->nodes; i++) {
+		u32 around = d->depth[outer(p, i)];
+
+		d->depth[i] = around < DEPTH_MAX ? around + 1 : DEPTH_MAX;
+	}
+	return d->depth;
 }
 
 static void add_folded(struct dump *d, const struct holder **row, u32 rows, u32 limit)
 {
 	struct fold *f = calloc(1, sizeof(*f));
-	u32 *node = calloc(2 * (size_t)d->process->nodes + FOLDED_MAX, sizeof(*node)), groups;
+	u32 node[FOLDED_MAX] = { 0 }, groups;
 
-	if (f && node) {
+	if (f && measure_depth(d)) {
 		*f = (struct fold){ .dump = d, .row = row, .rows = rows };
 		f->max = limit / 4 < FOLDED_MAX ? limit / 4 + 1 : FOLDED_MAX;
-		f->depth = node + FOLDED_MAX;
-		f->mark = f->depth + d->process->nodes;
-		measure_depth(d->process, f->depth);
 		groups = fold(f);
 		for (u32 i = 0; i < groups; i++)
 			node[i] = f->group[i].node;
@@ -234,7 +251,6 @@ static void add_folded(struct dump *d, const struct holder **row, u32 rows, u32 
 			add_sample(d, stacks_callstack(d->stacks, node[i], small_stacks), &f->group[i].sum);
 	}
 	free(f);
-	free(node);
 }
 
 /* ---- which rows are drawn one by one ----------------------------------------------- */
@@ -250,23 +266,32 @@ static u64 rank_of(const struct amount *a, const struct amount *all)
 	return ~bits;
 }
 
-/* By their share of what lives and of what was allocated. */
-static void rank_rows(const struct dump *d, const struct holder **row, u32 rows, const struct amount *all)
+/* By their share of what lives and of what was allocated: the heaviest `limit` first. The others stay in the order they had,
+ * in which they lie in memory; they are many, and are all looked at again. */
+static void rank_rows(const struct dump *d, const struct holder **row, u32 rows, u32 limit, const struct amount *all)
 {
 	struct ranked *list = malloc((2 * (size_t)rows + 1) * sizeof(*list)), *sorted;
-	const struct holder *first = row[0];            /* they stand in one list */
+	const struct holder **was = malloc(rows * sizeof(*was));
+	u32 other = limit;
 
-	if (!list)
-		return;
-	for (u32 i = 0; i < rows; i++) {
-		struct amount a = amount_of(d, row[i]);
+	if (list && was) {
+		for (u32 i = 0; i < rows; i++) {
+			struct amount a = amount_of(d, row[i]);
 
-		list[i] = (struct ranked){ rank_of(&a, all), row[i] - first };
+			list[i] = (struct ranked){ rank_of(&a, all), i };
+		}
+		sorted = radix_sort(list, rows);
+		memcpy(was, row, rows * sizeof(*was));
+		for (u32 i = 0; i < limit; i++) {
+			row[i] = was[sorted[i].at];
+			was[sorted[i].at] = NULL;
+		}
+		for (u32 i = 0; i < rows; i++)
+			if (was[i])
+				row[other++] = was[i];
 	}
-	sorted = radix_sort(list, rows);
-	for (u32 i = 0; i < rows; i++)
-		row[i] = first + sorted[i].at;
 	free(list);
+	free(was);
 }
 
 /* Puts the heaviest rows first, as the live ones are already; returns how many of them make up nearly all bytes, at
@@ -284,7 +309,7 @@ static u32 rows_kept(const struct dump *d, const struct holder **row, u32 rows, 
 		add_amount(&all, &a);
 	}
 	if (d->run)
-		rank_rows(d, row, rows, &all);
+		rank_rows(d, row, rows, limit, &all);
 	for (; kept < limit && (sum.allocated < all.allocated - all.allocated / 1000 ||
 	     sum.allocated - sum.freed < (all.allocated - all.freed) / 1000 * 999); kept++) {
 		struct amount a = amount_of(d, row[kept]);
@@ -422,6 +447,7 @@ static void process_dumps(struct perfetto *w, const struct process *p, struct sy
 		dump(&d, &p->at_exit, process_end(w->session, p), limit, &at_exit[i]);
 	device_dumps(&d, limit);
 	stacks_free(d.stacks);
+	free(d.depth);
 	enc_free(&d.samples);
 }
 
