@@ -5,7 +5,7 @@
  *
  * A walk goes outwards, so it adds weight * BASE^i: that waits for nothing, and runs beside the walk's own loads. Where it
  * meets a known stack, it adds that one's chain times the power it has come to. From the outside inwards, the rule above
- * gives the same.
+ * gives the same; and from the whole outwards, taking off frame by frame.
  */
 #ifndef STACK_HASH_H
 #define STACK_HASH_H
@@ -15,6 +15,8 @@
 
 #define UNCHAINED 1ull                  /* a return address whose chain has not been worked out */
 #define HASH_PRIME ((1ull << 61) - 1)
+#define HASH_BASE 0x1b8735939e3779b9ull
+#define HASH_BASE_INVERSE 0x14b482a044bbfed9ull        /* HASH_BASE * this = 1 modulo the prime */
 
 extern u64 hash_power[STACK_SLOTS];     /* BASE^i */
 void stack_hash_start(void);
@@ -39,7 +41,13 @@ static inline u64 hash_settle(hash_sum x)
 /* outside 0: there is nothing outside */
 static inline u64 chain_of(u64 outside, u64 pc)
 {
-	return hash_settle((hash_sum)outside * hash_power[1] + hash_weight(pc));
+	return hash_settle((hash_sum)outside * HASH_BASE + hash_weight(pc));
+}
+
+/* The way back: the chain of what is outside of the frame at pc, that has this chain. There must be something outside. */
+static inline u64 chain_outside(u64 chain, u64 pc)
+{
+	return hash_settle((hash_sum)(chain + HASH_PRIME - hash_weight(pc)) * HASH_BASE_INVERSE);
 }
 
 /* What a walk has added up. */

@@ -13,9 +13,9 @@ void stack_hash_start(void)
 {
 	if (hash_power[0])
 		return;
-	hash_power[1] = 0x1b8735939e3779b9ull;
+	hash_power[1] = HASH_BASE;
 	for (u32 i = 2; i < STACK_SLOTS; i++)
-		hash_power[i] = hash_settle((hash_sum)hash_power[i - 1] * hash_power[1]);
+		hash_power[i] = hash_settle((hash_sum)hash_power[i - 1] * HASH_BASE);
 	hash_power[0] = 1;
 }
 
@@ -91,33 +91,61 @@ void stack_chain(struct stack_cache *s, u32 first, u32 end)
 			chain = s->extra[i].chain = chain_of(chain, s->arena[i].value);
 }
 
-/* The table is larger than the CPU's cache, and a stack that is new is looked for frame by frame: all at once takes as long as one. */
-static void fetch_names(struct stack_cache *s, u64 chain, u32 first, u32 end)
+static void fetch_name(const struct stack_cache *s, u64 chain)
 {
-	if (s->table)
+	if (likely(s->table))
 		__builtin_prefetch(&s->table[table_first(s, chain)]);
-	stack_chain(s, first, end);
-	if (end > first + FETCH_MAX)
-		end = first + FETCH_MAX;
-	for (; s->table && first < end; first++)
-		__builtin_prefetch(&s->table[table_first(s, s->extra[first].chain)]);
+}
+
+/*
+ * Chains of frames from the innermost outwards, as far as they are not known; `chain` and `pc` are of the frame inside of them.
+ * The table is larger than the CPU's cache, and the frames of a new stack are looked for one by one: all at once takes as long as one.
+ */
+static void fetch_names(struct stack_cache *s, u64 chain, u64 pc, u32 first, u32 end)
+{
+	for (u32 frames = 0; first < end && frames < FETCH_MAX; first++) {
+		if (!s->extra[first].chain)
+			continue;
+		chain = chain_outside(chain, pc);
+		pc = s->arena[first].value;
+		s->extra[first].chain = chain;
+		fetch_name(s, chain);
+		frames++;
+	}
+}
+
+/* The first frame outwards that has a number; *at: its slot, or the end. */
+static u32 first_known(struct stack_cache *s, u64 chain, u64 pc, u32 *at, u32 end)
+{
+	u32 node;
+
+	for (; *at < end; ++*at) {
+		u64 *here = &s->extra[*at].chain;
+
+		if (!*here)
+			continue;
+		if (*here == UNCHAINED)
+			*here = chain_outside(chain, pc);
+		chain = *here;
+		pc = s->arena[*at].value;
+		if ((node = known(s, chain, pc)))
+			return node;
+	}
+	return 0;
 }
 
 u32 stack_name(struct context *c, u64 chain, u64 pc, u32 first, u32 slots)
 {
-	const union arena_slot *slot = &c->stacks.arena[first];
-	const struct slot_extra *extra = &c->stacks.extra[first];
-	u32 node, i = 0;
+	struct stack_cache *s = &c->stacks;
+	u32 node = known(s, chain, pc), i = first;
 
-	fetch_names(&c->stacks, chain, first, first + slots);
-	node = known(&c->stacks, chain, pc);
 	if (node)
 		return node;
-	while (i < slots && !(extra[i].chain && (node = known(&c->stacks, extra[i].chain, slot[i].value))))
-		i++;
-	while (i-- > 0)
-		if (extra[i].chain)
-			node = name_new(c, extra[i].chain, node, slot[i].value);
+	fetch_names(s, chain, pc, first, first + slots);
+	node = first_known(s, chain, pc, &i, first + slots);
+	while (i-- > first)
+		if (s->extra[i].chain)
+			node = name_new(c, s->extra[i].chain, node, s->arena[i].value);
 	return name_new(c, chain, node, pc);
 }
 

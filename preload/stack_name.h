@@ -6,7 +6,8 @@
 
 #include "context.h"
 
-/* Works out the chains of slots [first, end) of a path's own run that ends at `end`. */
+/* Works out the chain of slot `first` of a path's own run that ends at `end`, and of those between it and the next one outwards that
+ * has been. */
 void stack_chain(struct stack_cache *s, u32 first, u32 end);
 
 /* The frame at pc; all frames outside of it that have no number yet are named first. Those are among the `slots` slots

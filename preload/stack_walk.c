@@ -282,12 +282,20 @@ static u32 own_bp_slot(const struct last_stack *l)
 	return 0;
 }
 
+/* Frames outside of the one that was joined, and what goes with them. Theirs may not have been worked out, but from here it can be. */
 static void copy_slots(struct walker *k, struct path p)
 {
 	const struct stack_cache *s = &k->c->stacks;
 
 	for (u32 i = p.first; i < p.first + p.slots; i++) {
-		push(k, s->arena[i].at, s->arena[i].value, s->extra[i].chain);
+		u64 chain = 0;
+
+		if (s->extra[i].chain) {
+			chain = chain_outside(k->extra[k->frame].chain, k->pc);
+			k->frame = (int)k->done.slots;
+			k->pc = s->arena[i].value;
+		}
+		push(k, s->arena[i].at, s->arena[i].value, chain);
 		k->extra[k->done.slots - 1].needs_bp = s->extra[i].needs_bp;
 	}
 }
