@@ -4,7 +4,7 @@
 
 /* 0: each piece is a block of its own, so that AddressSanitizer knows where it ends. */
 #ifndef POOL_BLOCK
-#define POOL_BLOCK (64 << 10)
+#define POOL_BLOCK 65536
 #endif
 
 enum { STEP = POOL_BLOCK ? sizeof(u64) : 1 };
