@@ -241,9 +241,9 @@ static void sample_turn(struct recording *r)
 /* What was put aside is taken turn by turn, and what comes meanwhile goes behind it. */
 static void look_after_pipe(struct recording *r)
 {
-	if (r->aside.used)
+	if (r->aside.used && !r->ended)
 		aside_put(r);
-	else if (merge_pending_bytes(r->feed.merge) < AHEAD_MAX)
+	else if (!r->aside.used && merge_pending_bytes(r->feed.merge) < AHEAD_MAX)
 		intake_drain(r, TURN_CHUNKS);
 }
 
@@ -281,7 +281,7 @@ static void advance(struct recording *r, u64 drained)
 	if (merge_pending_bytes(r->feed.merge) < HELD_MAX)
 		return;
 	/* Somebody holds back more than we are willing to keep: go on without, and count what comes late. */
-	merge_advance(r->feed.merge, r->clock_ticks);
+	merge_advance(r->feed.merge, before);
 	if (merge_pending_bytes(r->feed.merge) >= HELD_MAX)
 		merge_advance(r->feed.merge, TICKS_MAX);
 }
@@ -391,7 +391,7 @@ bool recording_main_exiting(const struct recording *asked)
 
 	if (!w)
 		return false;
-	if (!w->image->exiting && now - r->looked_for_exit > EXIT_LOOK_MS * r->ticks_per_ms) {
+	if (!w->image->exiting && !r->aside.used && now - r->looked_for_exit > EXIT_LOOK_MS * r->ticks_per_ms) {
 		r->looked_for_exit = now;
 		watch_peek_all(r, w);
 	}
@@ -410,6 +410,16 @@ struct recording_now recording_now(const struct recording *r)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
+/* Turn by turn: it is more than should be in memory at once. What comes meanwhile waits in the FIFO. */
+static void take_aside(struct recording *r)
+{
+	while (r->aside.used) {
+		say_clock(r);
+		intake_drain(r, TURN_CHUNKS);
+		advance(r, aside_after(r));
+	}
+}
+
 struct session *recording_end(struct recording *r)
 {
 	struct watch *w;
@@ -418,9 +428,8 @@ struct session *recording_end(struct recording *r)
 		return r->feed.session;
 	r->ended = true;
 	heap_hurry();
+	take_aside(r);
 	__atomic_store_n(&r->control->state, SESSION_CLOSED, __ATOMIC_RELEASE);
-	while (r->aside.used)
-		take_turn(r);
 	while (intake_drain_all(r) >= PIPE_CHUNKS)
 		;
 	watch_ends(r);

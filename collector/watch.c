@@ -40,9 +40,22 @@ static bool sent_unread(const struct stream *s, const struct slot_head *h)
 }
 
 /*
- * Takes what a slot has not sent. True: nothing is missing and its thread is not in the middle of a record. What was put aside is not
- * read for its sake: that may be many MiB, and they come turn by turn.
+ * What the stream's thread sent waits among what was put aside. That is not read for its sake: it may be many MiB, and they come turn by
+ * turn. What has not come when all that was sent by then has been read was dropped.
  */
+static bool is_aside(struct recording *r, struct watch *w, struct stream *s)
+{
+	struct slot_head h;
+
+	if (!r->aside.used || !ring_slot(&w->ring, s->key.slot, &h) || !sent_unread(s, &h))
+		return false;
+	if (s->sent != h.sent)
+		s->sent_at = recording_ticks(r);
+	s->sent = h.sent;
+	return aside_after(r) <= s->sent_at;
+}
+
+/* Takes what a slot has not sent. True: nothing is missing and its thread is not in the middle of a record. */
 static bool peek(struct recording *r, struct watch *w, u32 slot)
 {
 	struct stream *s = merge_find(r->feed.merge, w->pid, w->born, slot);
@@ -51,9 +64,7 @@ static bool peek(struct recording *r, struct watch *w, u32 slot)
 
 	if (!ring_slot(&w->ring, slot, &before) || !before.tid)
 		return true;            /* nothing is there, or nothing can be known: what comes late will be counted */
-	if (sent_unread(s, &before)) {
-		if (r->aside.used)
-			return false;
+	if (sent_unread(s, &before) && !r->aside.used) {
 		intake_drain_all(r);
 		s = merge_find(r->feed.merge, w->pid, w->born, slot);
 	}
@@ -101,11 +112,11 @@ static void look_at(struct recording *r, struct watch *w, struct stream *s, u64 
 {
 	u64 at_rest = now - STORE_US * r->ticks_per_ms / 1000;
 
+	if (is_aside(r, w, s))
+		return;
 	if (peek(r, w, s->key.slot)) {
 		s->stuck_looks = 0;
 	} else {
-		if (r->aside.used)
-			return;         /* it is we who are behind */
 		if (!s->stuck_looks++ || s->stuck_last != s->last) {
 			s->stuck_looks = 1;
 			s->stuck_since = now;

@@ -45,7 +45,7 @@ union arena_slot {
 
 /* What a miss needs besides, to join a known stack: see stack_walk.c. */
 struct slot_extra {
-	u64 chain;                  /* hash of the stack from this return address outwards; 0: no return address */
+	u64 chain;                  /* hash of the stack from this return address outwards; 0: no return address; or UNCHAINED */
 	u64 needs_bp;               /* the rbp that the frames outside were found with; 0: they do not hang on it */
 };
 

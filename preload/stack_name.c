@@ -98,7 +98,7 @@ static void fetch_name(const struct stack_cache *s, u64 chain)
 }
 
 /*
- * Chains of frames from the innermost outwards, as far as they are not known; `chain` and `pc` are of the frame inside of them.
+ * Chains of the next few frames outwards; `chain` and `pc` are of the frame inside of them.
  * The table is larger than the CPU's cache, and the frames of a new stack are looked for one by one: all at once takes as long as one.
  */
 static void fetch_names(struct stack_cache *s, u64 chain, u64 pc, u32 first, u32 end)

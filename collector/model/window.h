@@ -115,6 +115,7 @@ struct stream {
 	u32 stuck_looks;
 	bool peeked;                    /* the newest chunk was not sent yet when it was taken, so the rest of it is to come */
 	u64 begun, begun_at;            /* newest chunk that it had begun when it was last looked at for that, and when that was new */
+	u64 sent, sent_at;              /* chunks that it had sent, some of them aside, and when that was new */
 
 	UT_hash_handle hh;
 };

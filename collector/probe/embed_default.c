@@ -38,12 +38,13 @@ int main(void)
 	struct buf table = { 0 }, source = { 0 };
 	bool good = probes_select(set, NULL, &error) && probes_compile(set, &table);
 
-	if (good) {
+	if (good)
 		probes_source(set, &source);
+	good = good && !source.failed;
+	if (good)
 		put_choice(&table, &source, probes_has_preset(set, "iree"));
-	} else {
+	else
 		fprintf(stderr, "%s\n", error.text);
-	}
 	probes_free(set);
 	buf_release(&table);
 	buf_release(&source);

@@ -190,6 +190,17 @@ def crowd(box):
     box.check_expected(run, base)
     box.note(f"collector at most {high >> 10} MiB for 16 M records")
     check(f"the collector took {high >> 10} MiB", high < 160 << 10)
+    check(f"late: {run.summary['losses']['late']}", run.summary["losses"]["late"] < 1000)
+
+
+@case("truth: what an image wrote last is there, however far the collector is behind")
+def exec_crowd(box):
+    """each exec is said in the last chunk of its image, that is never sent"""
+    raw = box.file("raw")
+    run = box.run([box.compile("workloads/exec_crowd.c"), "4"], "--on-full=drop", f"--raw={raw}")
+    same("processes", len(run.summary["processes"]), 5)
+    listing = box.native(["/bin/sh", "-c", '"$0" dump "$1" | grep " exec pid="', box.tools.mlprof, raw]).stdout
+    same("execs", len(listing.splitlines()), 4)
 
 
 def register(tools):
