@@ -11,7 +11,7 @@
 #include <stdarg.h>
 
 /* Who asked for the program alone does not want a list of its children. */
-static void note_child(pid_t pid, u64 how, bool followed, const char *path)
+static void note_child(pid_t pid, u64 before, u64 how, bool followed, const char *path)
 {
 	struct visit v;
 
@@ -21,17 +21,18 @@ static void note_child(pid_t pid, u64 how, bool followed, const char *path)
 	if (!v.context)
 		return;
 	writing_begin(v.context);
-	EMIT(v.context, ticks(), child, FIELDS(.pid = (u64)pid, .how = how, .followed = followed), path, text_length(path));
+	EMIT(v.context, ticks(), child, FIELDS(.pid = (u64)pid, .how = how, .followed = followed, .before = before), path, text_length(path));
 	writing_end(v.context);
 	context_leave(v);
 }
 
 HOOKED pid_t fork(void)
 {
+	u64 before = ticks();
 	pid_t pid = PASS(fork)();
 
 	if (pid > 0)
-		note_child(pid, CHILD_FORK, true, "");
+		note_child(pid, before, CHILD_FORK, true, "");
 	return pid;
 }
 
@@ -139,13 +140,14 @@ static int spawn(__typeof__(posix_spawn) *f, pid_t *pid, const char *path, const
 {
 	char *scratch;
 	char *const *with_us = session_with_us(env, &scratch);
+	u64 before = ticks();
 	pid_t child = 0;
 	int error = f(&child, path, actions, attributes, argv, with_us);
 
 	if (!error) {
 		if (pid)
 			*pid = child;
-		note_child(child, CHILD_SPAWN, session_follows(with_us), path);
+		note_child(child, before, CHILD_SPAWN, session_follows(with_us), path);
 	}
 	give_back(scratch);
 	return error;
@@ -162,3 +164,31 @@ HOOKED int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 {
 	return spawn(PASS(posix_spawnp), pid, file, actions, attributes, argv, env);
 }
+
+/*
+ * Whoever waits for a child may have taken its status before the collector could look. Not the main process's: that is watched from
+ * its beginning. A child of vfork is here as us.
+ */
+static void note_exit(int status)
+{
+	struct visit v;
+
+	if (guest.state != GUEST_ON || !image || image->pid != (u32)sys_getpid() || process_main())
+		return;
+	v = context_enter(FRAME());
+	if (!v.context)
+		return;
+	writing_begin(v.context);
+	EMIT(v.context, ticks(), exit, FIELDS(.status = (u64)status), NULL, 0);
+	writing_end(v.context);
+	context_leave(v);
+}
+
+HOOKED _Noreturn void _exit(int status)
+{
+	note_exit(status);
+	PASS(_exit)(status);
+	__builtin_unreachable();
+}
+
+HOOKED _Noreturn void _Exit(int status) { _exit(status); }

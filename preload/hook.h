@@ -24,7 +24,7 @@
 	X(malloc) X(free) X(calloc) X(realloc) X(reallocarray) X(posix_memalign) X(aligned_alloc)      \
 	X(memalign) X(valloc) X(pvalloc) X(malloc_usable_size)                                         \
 	X(mmap) X(mmap64) X(munmap) X(mremap) X(mprotect) X(brk) X(sbrk)                               \
-	X(fork) X(execve) X(execvpe) X(fexecve) X(posix_spawn) X(posix_spawnp)                         \
+	X(fork) X(execve) X(execvpe) X(fexecve) X(posix_spawn) X(posix_spawnp) X(_exit)                \
 	X(pthread_setname_np) X(pthread_getattr_np) X(prctl) X(dlclose)
 
 struct reals {

@@ -104,6 +104,8 @@ void process_hello_records(struct context *c, u64 t)
 	     FIELDS(.pid = image->pid, .ppid = sys(SYS_getppid, 0, 0, 0), .tid = sys_gettid(), .uid = sys(SYS_geteuid, 0, 0, 0),
 		    .flags = (forked ? HELLO_FORKED : 0) | (session_bare() ? HELLO_BARE : 0), .parent = parent_born),
 	     exe, text_length(exe));
+	buffer_send(c);                 /* the collector knows of us: from now on nobody goes on without us, however long we take */
+	t = ticks();
 	emit_command(c, t);
 	if (forked)
 		modules_announce_all(c, t);

@@ -179,7 +179,7 @@ void child_event(struct model *m, struct proc *p, struct stream *s, const struct
 	struct proc *known = proc_by_pid(m, (u32)r->pid);
 
 	(void)s;
-	if (known && !known->closed && known != p)
+	if (known && known != p && (!known->closed || known->p.born >= r->before))
 		return;
 	expect(m, p, (u32)r->pid, r->followed, e);
 }

@@ -6,6 +6,7 @@ by Perfetto's trace processor.
 import json
 import os
 import re
+import shutil
 
 from harness import PYTHON, case, check, same
 
@@ -191,6 +192,21 @@ def crowd(box):
     box.note(f"collector at most {high >> 10} MiB for 16 M records")
     check(f"the collector took {high >> 10} MiB", high < 160 << 10)
     check(f"late: {run.summary['losses']['late']}", run.summary["losses"]["late"] < 1000)
+
+
+@case("truth: a thousand forked children of many modules: each is there once, in order, with its status")
+def fork_modules(box):
+    """what a child says of itself takes several chunks, and it waits for a CPU meanwhile; it may be over before its parent says that it made it"""
+    library = box.compile("workloads/fork_modules.c", "module.so", ["-shared", "-fPIC"])
+    folder = box.file("many_modules_that_have_names_of_some_length")
+    os.mkdir(folder)
+    for i in range(100):
+        shutil.copy(library, os.path.join(folder, f"libmodule{i}.so"))
+    run = box.run([box.compile("workloads/fork_modules.c"), folder])
+    processes = run.summary["processes"]
+    same("processes", (len(processes), len({p["pid"] for p in processes})), (1001, 1001))
+    same("late", run.summary["losses"]["late"], 0)
+    same("ends", {str(p["exit"]) for p in processes[1:]}, {"{'status': 3}"})
 
 
 @case("truth: what an image wrote last is there, however far the collector is behind")
