@@ -26,8 +26,9 @@ enum {
 	BURST_CHUNKS = 64,              /* taken in one turn: they may be of a burst */
 	BURST_MS = 2000,                /* then it is none */
 	MANY_SLICES = 100000,
-	REST_US = 500,                  /* between turns while data flows */
-	QUIET_TURNS = 20,               /* turns without data before the caller may wait in poll() */
+	REST_US = 500,                  /* between turns while data flows: nobody has to wake us then */
+	FLOW_CHUNKS = 24,               /* taken in one turn: more than one thread's ring */
+	QUIET_TURNS = 20,               /* turns with less before the caller may wait in poll() */
 	NEWCOMER_MS = 3,                /* what is younger waits: a new process may have begun before it could say so */
 	CLOCK_MS = 10, CLOCK_MAX_MS = 50,
 	EXIT_LOOK_MS = 2,
@@ -253,13 +254,17 @@ static void look_after_pipe(struct recording *r)
  */
 static void advance_to(struct recording *r, u64 to)
 {
-	u64 slice = r->ticks_per_ms / 2, at = merge_reached(r->feed.merge);
+	u64 slice = r->ticks_per_ms / 2, at = merge_reached(r->feed.merge), looked = recording_ticks(r), now;
 
 	if (at < r->start_ticks)
 		at = r->start_ticks;
 	for (at += slice; at < to && to - at < MANY_SLICES * slice; at += slice) {
 		merge_advance(r->feed.merge, at);
+		now = recording_ticks(r);
+		if (now - looked < slice / 2)
+			continue;
 		look_after_pipe(r);
+		looked = now;
 	}
 	merge_advance(r->feed.merge, to);
 }
@@ -290,7 +295,7 @@ static int rest(struct recording *r)
 {
 	struct timespec pause = { 0, REST_US * 1000 };
 	u64 now = tick_monotonic_ns(), due;
-	bool flows = r->taken || r->aside.used;
+	bool flows = r->taken >= FLOW_CHUNKS || r->aside.used;
 
 	if (r->taken >= TURN_CHUNKS)
 		return 0;
