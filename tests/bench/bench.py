@@ -405,15 +405,26 @@ def device_programs(bench):
     ]
 
 
-def iree_words(bench):
-    """a compiled model on Vulkan whose dispatches take some milliseconds each; prints what an iteration took"""
+IREE_LAYER = """  %{0} = linalg.matmul ins(%{1}, %weights : !matrix, !matrix) outs(%clear : !matrix) -> !matrix
+"""
+IREE_MODEL = """func.func @main(%l0: !matrix, %weights: !matrix) -> !matrix {{
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : !matrix
+  %clear = linalg.fill ins(%zero : f32) outs(%empty : !matrix) -> !matrix
+{0}  return %l{1} : !matrix
+}}
+"""
+
+
+def iree_words(bench, layers):
+    """a compiled model on Vulkan whose dispatches, one a layer, take more than a millisecond each; prints what an iteration took"""
     tools = os.path.dirname(vulkan.client_python())
-    source, module = os.path.join(bench.place, "matmul.mlir"), os.path.join(bench.place, "matmul.vmfb")
-    with open(os.path.join(vulkan.WORKLOADS, "vk_matmul.mlir")) as file, open(source, "w") as larger:
-        larger.write(file.read().replace("192", "256"))
+    source, module = os.path.join(bench.place, f"{layers}.mlir"), os.path.join(bench.place, f"{layers}.vmfb")
+    with open(source, "w") as file:
+        file.write(IREE_MODEL.format("".join(IREE_LAYER.format(f"l{i + 1}", f"l{i}") for i in range(layers)), layers).replace("!matrix", "tensor<256x256xf32>"))
     bench.timed([os.path.join(tools, "iree-compile"), "--iree-hal-target-backends=vulkan-spirv", source, "-o", module])
     return [os.path.join(tools, "iree-benchmark-module"), "--device=vulkan", "--function=main", f"--module={module}", "--input=256x256xf32=1",
-            "--input=256x256xf32=0.01", "--benchmark_min_time=0.5s", "--benchmark_format=json"]
+            "--input=256x256xf32=0.001", "--benchmark_min_time=0.5s", "--benchmark_format=json"]
 
 
 def sleepy_waits(bench):
@@ -438,8 +449,10 @@ def tiles(bench):
 
 def iree(bench):
     tiles(bench)
-    words = iree_words(bench)
-    for name, env, limit in (("IREE module on Vulkan", sleepy_waits(bench), 1.03), ("IREE module on Vulkan, waits spin", None, None)):
+    sleepy = sleepy_waits(bench)
+    for name, layers, env, limit in (("IREE module on Vulkan, 8 layers", 8, sleepy, 1.03), ("IREE module on Vulkan, 2 layers", 2, sleepy, None),
+                                     ("IREE module on Vulkan, 8 layers, waits spin", 8, None, None)):
+        words = iree_words(bench, layers)
         ways = {"native": lambda: bench.native(words, env), "mlprof": lambda: bench.mlprof(words, env)}
         medians, runs = bench.compare(name, ways, 7 if bench.quick else 15, lambda took, out: json.loads(out[out.index("{"):])["benchmarks"][0]["real_time"])
         bench.row(f"{name}, an iteration", "ms", medians)
