@@ -5,7 +5,6 @@
 #include "recording.h"
 #include "util/array.h"
 #include "util/heap.h"
-#include "read/proc.h"
 #include "read/tick.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -232,7 +231,7 @@ static void sample_turn(struct recording *r)
 	if (!r->sample_ms || now < r->sample_due_ns)
 		return;
 	for (w = r->watch; w; w = w->next)
-		if (!w->over && proc_sample(w->pid, &s))
+		if (!w->over && proc_sample(w->pid, &w->proc, &s))
 			own_event(&r->own, recording_ticks(r), EVENT_sample, &s, sizeof(s), NULL, 0);
 	spent = tick_monotonic_ns() - now;
 	every = (every > r->sample_ms ? every : r->sample_ms) * 1000000;

@@ -12,6 +12,7 @@
 
 #include "read/feed.h"
 #include "read/own.h"
+#include "read/proc.h"
 #include "read/raw.h"
 #include "read/ring.h"
 #include "record.h"
@@ -23,6 +24,7 @@ struct watch {
 	u64 born;
 	struct ring ring;
 	int pidfd;                      /* -1: none could be had */
+	struct proc_files proc;
 	bool over, dead;                /* dead: seen to be, not yet taken care of */
 	bool told;                      /* the caller said how it ended */
 	int how, code;

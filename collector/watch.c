@@ -8,7 +8,6 @@
  */
 #include "recording.h"
 #include "util/array.h"
-#include "read/proc.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,9 +28,9 @@ enum {
 /* ---- rings -------------------------------------------------------------------------------- */
 
 /* There is nothing new in it: a thread that sleeps would fill the raw file with the chunk it was writing. */
-static bool is_taken(const struct stream *s, const union chunk *c)
+static bool is_taken(const struct stream *s, const struct chunk_head *h)
 {
-	return s && s->any && c->head.seq == s->seen && USED_UP(c->head.used) <= s->taken.up;
+	return s && s->any && h->seq == s->seen && USED_UP(h->used) <= s->taken.up;
 }
 
 static bool sent_unread(const struct stream *s, const struct slot_head *h)
@@ -55,11 +54,26 @@ static bool is_aside(struct recording *r, struct watch *w, struct stream *s)
 	return aside_after(r) <= s->sent_at;
 }
 
+/* Takes a chunk out of a ring. False: it is not there any more. */
+static bool take_chunk(struct recording *r, struct watch *w, const struct chunk_head *head)
+{
+	union chunk *c = merge_chunk(r->feed.merge);
+
+	if (!ring_chunk(&w->ring, head, c)) {
+		merge_unread(r->feed.merge, c);
+		return false;
+	}
+	intake_chunk(r, c);
+	return true;
+}
+
 /* Takes what a slot has not sent. True: nothing is missing and its thread is not in the middle of a record. */
 static bool peek(struct recording *r, struct watch *w, u32 slot)
 {
 	struct stream *s = merge_find(r->feed.merge, w->pid, w->born, slot);
 	struct slot_head before, after;
+	struct chunk_head head;
+	bool news = false;
 	u64 seq;
 
 	if (!ring_slot(&w->ring, slot, &before) || !before.tid)
@@ -72,21 +86,19 @@ static bool peek(struct recording *r, struct watch *w, u32 slot)
 	if (before.seq - seq >= RING_CHUNKS)
 		return false;
 	for (; seq <= before.seq; seq++) {
-		union chunk *c = merge_chunk(r->feed.merge);
-
-		if (!ring_chunk(&w->ring, slot, seq, c)) {
-			merge_unread(r->feed.merge, c);
+		if (!ring_head(&w->ring, slot, seq, &head))
 			return false;
-		}
-		if (is_taken(s, c)) {
-			merge_unread(r->feed.merge, c);
+		if (is_taken(s, &head))
 			continue;
-		}
-		intake_chunk(r, c);
+		if (!take_chunk(r, w, &head))
+			return false;
 		s = merge_find(r->feed.merge, w->pid, w->born, slot);
 		if (s)
 			s->peeked = true;
+		news = true;
 	}
+	if (!news)
+		return !before.busy;
 	return ring_slot(&w->ring, slot, &after) && !before.busy && after.seq == before.seq && after.sent == before.sent;
 }
 
@@ -248,11 +260,11 @@ static void recall_told(struct recording *r, struct watch *w)
 	}
 }
 
-static void first_sample(struct recording *r, const struct watch *w)
+static void first_sample(struct recording *r, struct watch *w)
 {
 	struct rec_sample now;
 
-	if (r->sample_ms && proc_sample(w->pid, &now))
+	if (r->sample_ms && proc_sample(w->pid, &w->proc, &now))
 		own_event(&r->own, recording_ticks(r), EVENT_sample, &now, sizeof(now), NULL, 0);
 }
 
@@ -269,6 +281,7 @@ void watch_image(struct recording *r, struct image *image)
 	w->pid = image->pid;
 	w->born = image->born;
 	w->uid = geteuid();
+	w->proc = NO_PROC_FILES;
 	ring_init(&w->ring, r->dir, w->pid, w->born);
 	ring_segment(&w->ring, 0, &first);      /* open from now on, even if somebody removes it */
 	w->next = r->watch;
@@ -379,6 +392,7 @@ void watch_end(struct recording *r, struct watch *w, int how, int code)
 	r->alive--;
 	w->image->feeder = &gone;
 	ring_close(&w->ring, how != DIED_RUNNING);
+	proc_files_close(&w->proc);
 	if (w->pidfd >= 0)
 		close(w->pidfd);
 	w->pidfd = -1;
@@ -439,6 +453,7 @@ void watch_release(struct recording *r)
 	for (w = r->watch; w; w = w->next)
 		if (!w->over) {
 			ring_close(&w->ring, true);
+			proc_files_close(&w->proc);
 			if (w->pidfd >= 0)
 				close(w->pidfd);
 			w->over = true;

@@ -13,22 +13,44 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { JIT_LINES_MAX = 200000, JIT_BYTES_MAX = 32 << 20 };
+enum { JIT_LINES_MAX = 200000, JIT_BYTES_MAX = 32 << 20, KEPT_BELOW = 256 };
+
+static int open_file(u32 pid, const char *file)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static bool read_fd(int fd, char *to, size_t size)
+{
+	ssize_t n = pread(fd, to, size - 1, 0);
+
+	to[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
 
 static bool read_text(u32 pid, const char *file, char *to, size_t size)
 {
-	char path[64];
-	ssize_t n;
-	int fd;
+	int fd = open_file(pid, file);
+	bool ok = fd >= 0 && read_fd(fd, to, size);
 
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, to, size - 1);
-	close(fd);
-	to[n > 0 ? n : 0] = 0;
-	return n > 0;
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* Finding the file takes as long as reading it, so it stays open, while there are few. */
+static bool read_kept(u32 pid, int *kept, const char *file, char *to, size_t size)
+{
+	int fd = *kept >= 0 ? *kept : open_file(pid, file);
+	bool ok = fd >= 0 && read_fd(fd, to, size);
+
+	*kept = ok && fd < KEPT_BELOW ? fd : -1;
+	if (fd >= 0 && *kept < 0)
+		close(fd);
+	return ok;
 }
 
 static u64 kilobytes(const char *status, const char *key)
@@ -59,11 +81,20 @@ static u64 cpu_ns(u32 pid, const char *stat)
 	return (stat_field(stat, 14) + stat_field(stat, 15)) * (1000000000u / (u64)sysconf(_SC_CLK_TCK));
 }
 
-bool proc_sample(u32 pid, struct rec_sample *to)
+void proc_files_close(struct proc_files *f)
+{
+	if (f->status >= 0)
+		close(f->status);
+	if (f->stat >= 0)
+		close(f->stat);
+	*f = NO_PROC_FILES;
+}
+
+bool proc_sample(u32 pid, struct proc_files *f, struct rec_sample *to)
 {
 	char status[8192], stat[2048];
 
-	if (!read_text(pid, "status", status, sizeof(status)) || !read_text(pid, "stat", stat, sizeof(stat)))
+	if (!read_kept(pid, &f->status, "status", status, sizeof(status)) || !read_kept(pid, &f->stat, "stat", stat, sizeof(stat)))
 		return false;
 	if (!strstr(status, "\nRssAnon:"))              /* a zombie has no memory to speak of */
 		return false;

@@ -7,7 +7,11 @@
 #include <mlprof/wire.h>
 #include <stdbool.h>
 
-bool proc_sample(u32 pid, struct rec_sample *to);
+struct proc_files { int status, stat; };        /* -1: not open */
+#define NO_PROC_FILES ((struct proc_files) { -1, -1 })
+
+bool proc_sample(u32 pid, struct proc_files *f, struct rec_sample *to);
+void proc_files_close(struct proc_files *f);
 
 /* How a process ended that need not be our child, as wait() would say it. False: nobody knows any more. */
 bool proc_end(u32 pid, int pidfd, int *wait_status);

@@ -86,20 +86,27 @@ bool ring_segment(struct ring *r, u32 index, struct segment_head *to)
 	return fd >= 0 && read_at(fd, to, sizeof(*to), 0);
 }
 
-/* The head is read first and its count is the one that holds: the words were there before it said so. */
-bool ring_chunk(struct ring *r, u32 slot, u64 seq, union chunk *to)
+static size_t chunk_at(u32 slot, u64 seq)
+{
+	return slot_at(slot) + offsetof(struct slot, ring) + seq % RING_CHUNKS * CHUNK_BYTES;
+}
+
+bool ring_head(struct ring *r, u32 slot, u64 seq, struct chunk_head *to)
 {
 	int fd = segment_fd(r, slot / SEGMENT_SLOTS);
-	size_t at = slot_at(slot) + offsetof(struct slot, ring) + seq % RING_CHUNKS * CHUNK_BYTES;
-	struct chunk_head head;
 
-	if (fd < 0 || !read_at(fd, &head, sizeof(head), at) || !read_at(fd, to, sizeof(*to), at))
+	return fd >= 0 && read_at(fd, to, sizeof(*to), chunk_at(slot, seq)) && to->seq == seq && to->magic == CHUNK_MAGIC &&
+	       to->pid == r->pid && to->born == r->born && to->slot == slot;
+}
+
+/* The head was read first and its count is the one that holds: the words were there before it said so. */
+bool ring_chunk(struct ring *r, const struct chunk_head *head, union chunk *to)
+{
+	int fd = segment_fd(r, head->slot / SEGMENT_SLOTS);
+
+	if (fd < 0 || !read_at(fd, to, sizeof(*to), chunk_at(head->slot, head->seq)) || to->head.seq != head->seq)
 		return false;
-	if (head.seq != seq || to->head.seq != seq || head.magic != CHUNK_MAGIC)
-		return false;
-	if (head.pid != r->pid || head.born != r->born || head.slot != slot)
-		return false;
-	to->head = head;
+	to->head = *head;
 	return true;
 }
 

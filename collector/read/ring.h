@@ -21,8 +21,9 @@ struct ring {
 
 void ring_init(struct ring *r, const char *dir, u32 pid, u64 born);
 bool ring_slot(struct ring *r, u32 slot, struct slot_head *to);
-/* Copies chunk number seq out of a slot. False: it is not there (any more). */
-bool ring_chunk(struct ring *r, u32 slot, u64 seq, union chunk *to);
+/* The head of chunk number seq of a slot, then the chunk. False: it is not there (any more). */
+bool ring_head(struct ring *r, u32 slot, u64 seq, struct chunk_head *to);
+bool ring_chunk(struct ring *r, const struct chunk_head *head, union chunk *to);
 bool ring_segment(struct ring *r, u32 index, struct segment_head *to);
 void ring_close(struct ring *r, bool unlink_files);
 
