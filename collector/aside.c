@@ -7,11 +7,13 @@
  * time of reading, which in a burst is time of the program's.
  */
 #include "recording.h"
+#include "util/ram.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
-enum { PIPE_BYTES = 1 << 20 };          /* more is not for everybody */
+enum { PIPE_BYTES = 1 << 20,            /* more is not for everybody */
+       RAM_SHARE = 128 };
 
 static bool open_pipe(int fd[2])
 {
@@ -35,7 +37,7 @@ static bool next_pipe(struct aside *a)
 {
 	struct aside_pipe *p = pipe_at(a, a->used);
 
-	if (a->used == ASIDE_PIPES || (!p->fd[0] && !open_pipe(p->fd)))
+	if (a->used == a->most || (!p->fd[0] && !open_pipe(p->fd)))
 		return false;
 	p->after = a->empty_at;
 	a->used++;
@@ -52,6 +54,14 @@ static bool is_empty(int fd)
 static bool move(int from, int to)
 {
 	return splice(from, NULL, to, NULL, PIPE_BYTES, SPLICE_F_MOVE | SPLICE_F_NONBLOCK) > 0;
+}
+
+/* As many as the machine can spare: it is the kernel's memory. */
+void aside_open(struct recording *r)
+{
+	u64 pipes = ram_allowed() / RAM_SHARE / PIPE_BYTES;
+
+	r->aside.most = pipes < ASIDE_PIPES ? (u32)pipes : ASIDE_PIPES;
 }
 
 bool aside_put(struct recording *r)

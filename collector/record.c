@@ -178,6 +178,7 @@ int recording_open(struct recording **to, const struct recording_setup *s, char 
 
 	r->dir_fd = r->pipe_fd = r->pipe_hold = r->epoll_fd = r->raw.fd = -1;
 	r->cpus = (u32)sysconf(_SC_NPROCESSORS_ONLN);
+	aside_open(r);
 	r->tick_kind = tick_kind_here();
 	r->sample_ms = s->sample_ms;
 	if ((error = place_make(r->dir, sizeof(r->dir), &r->dir_fd)))

@@ -31,7 +31,7 @@ struct watch {
 	struct watch *next;
 };
 
-enum { HEARD_MAX = 64, INTAKE_BATCH = 16, ASIDE_PIPES = 48, PIPE_CHUNKS = 256 + 1 /* more than it holds */ };
+enum { HEARD_MAX = 64, INTAKE_BATCH = 16, ASIDE_PIPES = 160, PIPE_CHUNKS = 256 + 1 /* more than it holds */ };
 
 struct aside_pipe {
 	int fd[2];                      /* 0: not open yet */
@@ -40,7 +40,7 @@ struct aside_pipe {
 
 struct aside {
 	struct aside_pipe pipe[ASIDE_PIPES];    /* a ring */
-	u32 first, used;
+	u32 first, used, most;
 	u64 empty_at;                   /* ticks: then there was nothing in the FIFO, or it has been taken since */
 };
 
@@ -109,6 +109,7 @@ void intake_own(struct recording *r);                   /* what the collector wr
 void intake_own_full(void *r, const union chunk *c);
 
 /* aside.c */
+void aside_open(struct recording *r);
 bool aside_put(struct recording *r);                    /* all that is in the pipe; false: there is no more room for it */
 int aside_fd(struct recording *r);                      /* where to read first; -1: in the pipe */
 void aside_next(struct recording *r);                   /* there was nothing more in that */
