@@ -4,43 +4,102 @@
  *   the FIFO --splice()--> pipe, pipe, pipe ... --readv()--> intake.c
  *
  * Pages are handed from pipe to pipe: nothing is copied, and no memory has to be got for it. That takes a hundredth of the
- * time of reading, which in a burst is time of the program's.
+ * time of reading, which in a burst is time of the program's. A pipe is there only while something is in it: all pipes of a user share a
+ * quota of pages, and beyond that those that the program opens would be tiny.
  */
 #include "recording.h"
 #include "util/ram.h"
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-enum { PIPE_BYTES = 1 << 20,            /* more is not for everybody */
-       RAM_SHARE = 128 };
+enum {
+	PIPE_BYTES = 1 << 20,           /* more is not for everybody */
+	RAM_SHARE = 128,
+	FILES_SHARE = 8,
+	CAN_ADMIN = 21, CAN_RESOURCE = 24,      /* CAP_SYS_* */
+};
 
-static bool open_pipe(int fd[2])
+/* ---- how many ------------------------------------------------------------------------------ */
+
+static u64 least(u64 a, u64 b)
 {
-	if (pipe2(fd, O_NONBLOCK | O_CLOEXEC))
+	return a < b ? a : b;
+}
+
+static bool find_in(const char *path, const char *format, unsigned long long *to)
+{
+	FILE *f = fopen(path, "re");
+	char line[256];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, format, to) == 1;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Not in a container, which may have a root of its own or one without these capabilities. */
+static bool has_no_quota(void)
+{
+	unsigned long long can, users;
+
+	return find_in("/proc/self/status", "CapEff: %llx", &can) && can & (1ull << CAN_ADMIN | 1ull << CAN_RESOURCE) &&
+	       find_in("/proc/self/uid_map", " 0 0 %llu", &users) && users == UINT32_MAX;
+}
+
+/* Whoever has more than this many pages in pipes gets tiny ones from then on: we leave a quarter. */
+static u64 quota(void)
+{
+	unsigned long long pages;
+
+	if (has_no_quota() || !find_in("/proc/sys/fs/pipe-user-pages-soft", "%llu", &pages) || !pages)
+		return UINT64_MAX;
+	return pages * (u64)sysconf(_SC_PAGESIZE) / 4 * 3;
+}
+
+void aside_open(struct recording *r)
+{
+	u64 bytes = least(ram_allowed() / RAM_SHARE, quota());
+	struct rlimit files = { 0 };
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	r->aside.most = (u32)least(ASIDE_PIPES, least(bytes / PIPE_BYTES, files.rlim_cur / FILES_SHARE / 2));
+}
+
+/* ---- pipes --------------------------------------------------------------------------------- */
+
+static void close_pipe(struct aside_pipe *p)
+{
+	close(p->fd[0]);
+	close(p->fd[1]);
+}
+
+static bool open_pipe(struct aside_pipe *p)
+{
+	if (pipe2(p->fd, O_NONBLOCK | O_CLOEXEC))
 		return false;
-	if (fcntl(fd[1], F_SETPIPE_SZ, PIPE_BYTES) == PIPE_BYTES)
+	if (fcntl(p->fd[1], F_SETPIPE_SZ, PIPE_BYTES) == PIPE_BYTES)
 		return true;
-	close(fd[0]);
-	close(fd[1]);
-	fd[0] = fd[1] = 0;
+	close_pipe(p);
 	return false;
 }
 
+/* Those in use are a stretch of the ring of `most`. */
 static struct aside_pipe *pipe_at(struct aside *a, u32 i)
 {
-	return &a->pipe[(a->first + i) % ASIDE_PIPES];
+	return &a->pipe[(a->first + i) % a->most];
 }
 
 /* False: there is no more room. */
 static bool next_pipe(struct aside *a)
 {
-	struct aside_pipe *p = pipe_at(a, a->used);
-
-	if (a->used == a->most || (!p->fd[0] && !open_pipe(p->fd)))
+	if (a->used == a->most || !open_pipe(pipe_at(a, a->used)))
 		return false;
-	p->after = a->empty_at;
-	a->used++;
+	pipe_at(a, a->used++)->after = a->empty_at;
 	return true;
 }
 
@@ -54,14 +113,6 @@ static bool is_empty(int fd)
 static bool move(int from, int to)
 {
 	return splice(from, NULL, to, NULL, PIPE_BYTES, SPLICE_F_MOVE | SPLICE_F_NONBLOCK) > 0;
-}
-
-/* As many as the machine can spare: it is the kernel's memory. */
-void aside_open(struct recording *r)
-{
-	u64 pipes = ram_allowed() / RAM_SHARE / PIPE_BYTES;
-
-	r->aside.most = pipes < ASIDE_PIPES ? (u32)pipes : ASIDE_PIPES;
 }
 
 bool aside_put(struct recording *r)
@@ -78,6 +129,11 @@ bool aside_put(struct recording *r)
 	return true;
 }
 
+u64 aside_room(const struct recording *r)
+{
+	return (u64)r->aside.most * PIPE_BYTES;
+}
+
 int aside_fd(struct recording *r)
 {
 	return r->aside.used ? pipe_at(&r->aside, 0)->fd[0] : -1;
@@ -90,17 +146,15 @@ u64 aside_after(struct recording *r)
 
 void aside_next(struct recording *r)
 {
-	r->aside.first = (r->aside.first + 1) % ASIDE_PIPES;
-	r->aside.used--;
+	struct aside *a = &r->aside;
+
+	close_pipe(pipe_at(a, 0));
+	a->first = (a->first + 1) % a->most;
+	a->used--;
 }
 
 void aside_close(struct recording *r)
 {
-	u32 i;
-
-	for (i = 0; i < ASIDE_PIPES; i++)
-		if (r->aside.pipe[i].fd[0]) {
-			close(r->aside.pipe[i].fd[0]);
-			close(r->aside.pipe[i].fd[1]);
-		}
+	while (r->aside.used)
+		aside_next(r);
 }

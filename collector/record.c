@@ -20,7 +20,7 @@
 enum {
 	TURN_CHUNKS = 256,              /* taken in one turn: as much as the pipe holds, at least */
 	PIPE_BYTES = 1 << 20,
-	HELD_MAX = 64 << 20,            /* bytes of chunks that wait for their time */
+	HELD_MAX = 64 << 20,            /* bytes of chunks that wait for their time, besides what was put aside */
 	AHEAD_MAX = 16 << 20,           /* ... or for the model */
 	BURST_CHUNKS = 64,              /* taken in one turn: they may be of a burst */
 	BURST_MS = 2000,                /* then it is none */
@@ -269,6 +269,12 @@ static void advance_to(struct recording *r, u64 to)
 	merge_advance(r->feed.merge, to);
 }
 
+/* A thread that writes seldom may have sent its first records of a burst last: then all that was put aside waits for them. */
+static bool holds_too_much(struct recording *r)
+{
+	return merge_pending_bytes(r->feed.merge) >= HELD_MAX + aside_room(r);
+}
+
 /*
  * Hands on all that is certain to be in order. What was in the pipe at `drained` has been read. A thread sends its
  * first chunk before it records anything else, so whoever has records older than that is known by now.
@@ -283,11 +289,11 @@ static void advance(struct recording *r, u64 drained)
 	if (before > r->clock_ticks)
 		before = r->clock_ticks;
 	advance_to(r, bound < before ? bound : before);
-	if (merge_pending_bytes(r->feed.merge) < HELD_MAX)
+	if (!holds_too_much(r))
 		return;
 	/* Somebody holds back more than we are willing to keep: go on without, and count what comes late. */
 	merge_advance(r->feed.merge, before);
-	if (merge_pending_bytes(r->feed.merge) >= HELD_MAX)
+	if (holds_too_much(r))
 		merge_advance(r->feed.merge, TICKS_MAX);
 }
 
@@ -339,14 +345,13 @@ static bool burst_waits(struct recording *r, u64 now)
 	return false;
 }
 
-/* What was put aside is read turn by turn; until that is done, nobody is known to be at their end. */
+/* What was put aside is read turn by turn. */
 static void take_turn(struct recording *r)
 {
 	if (r->aside.used)
 		aside_put(r);
 	r->taken = intake_drain(r, TURN_CHUNKS);
-	if (!r->aside.used)
-		watch_ends(r);
+	watch_ends(r);
 	advance(r, aside_after(r));
 }
 
@@ -359,6 +364,7 @@ int recording_step(struct recording *r)
 	r->control->heartbeat++;
 	sample_turn(r);
 	clock_turn(r);
+	watch_deaths(r);
 	if (!burst_waits(r, now))
 		take_turn(r);
 	return rest(r);
@@ -372,7 +378,8 @@ void recording_died(struct recording *r, u32 pid, int how, int code)
 	struct told *t = &r->told[r->tolds % (sizeof(r->told) / sizeof(*r->told))];
 
 	if (w) {
-		w->told = w->dead = true;
+		w->told = true;
+		watch_dead(r, w);
 		w->how = how;
 		w->code = code;
 		return;
@@ -437,6 +444,7 @@ struct session *recording_end(struct recording *r)
 	__atomic_store_n(&r->control->state, SESSION_CLOSED, __ATOMIC_RELEASE);
 	while (intake_drain_all(r) >= PIPE_CHUNKS)
 		;
+	watch_deaths(r);
 	watch_ends(r);
 	for (w = r->watch; w; w = w->next)
 		watch_end(r, w, w->dead ? DIED_UNKNOWN : DIED_RUNNING, 0);

@@ -26,6 +26,7 @@ struct watch {
 	int pidfd;                      /* -1: none could be had */
 	struct proc_files proc;
 	bool over, dead;                /* dead: seen to be, not yet taken care of */
+	u64 dead_at;                    /* ticks */
 	bool told;                      /* the caller said how it ended */
 	int how, code;
 	struct watch *next;
@@ -34,7 +35,7 @@ struct watch {
 enum { HEARD_MAX = 64, INTAKE_BATCH = 16, ASIDE_PIPES = 160, PIPE_CHUNKS = 256 + 1 /* more than it holds */ };
 
 struct aside_pipe {
-	int fd[2];                      /* 0: not open yet */
+	int fd[2];
 	u64 after;                      /* ticks: what was sent by then is not in here, but came before */
 };
 
@@ -111,6 +112,7 @@ void intake_own_full(void *r, const union chunk *c);
 /* aside.c */
 void aside_open(struct recording *r);
 bool aside_put(struct recording *r);                    /* all that is in the pipe; false: there is no more room for it */
+u64 aside_room(const struct recording *r);             /* bytes, at most */
 int aside_fd(struct recording *r);                      /* where to read first; -1: in the pipe */
 void aside_next(struct recording *r);                   /* there was nothing more in that */
 u64 aside_after(struct recording *r);                   /* ticks: all that was sent by then has been read */
@@ -122,7 +124,9 @@ void watch_peek_all(struct recording *r, struct watch *w);
 u64 watch_bound(struct recording *r, u64 now);          /* no record to come is older */
 u32 watch_writers(struct recording *r, u64 now);        /* threads that have been writing lately */
 void watch_end(struct recording *r, struct watch *w, int how, int code);
-void watch_ends(struct recording *r);                   /* of those that died */
+void watch_dead(struct recording *r, struct watch *w);   /* it is seen to be */
+void watch_deaths(struct recording *r);                 /* looks who has died */
+void watch_ends(struct recording *r);                   /* of those that have */
 void watch_release(struct recording *r);
 struct watch *watch_of_pid(struct recording *r, u32 pid);
 

@@ -30,7 +30,7 @@ enum {
 /* There is nothing new in it: a thread that sleeps would fill the raw file with the chunk it was writing. */
 static bool is_taken(const struct stream *s, const struct chunk_head *h)
 {
-	return s && s->any && h->seq == s->seen && USED_UP(h->used) <= s->taken.up;
+	return s && s->any && h->seq == s->seen && USED_UP(h->used) == s->taken.up;    /* none: it is about to be another */
 }
 
 static bool sent_unread(const struct stream *s, const struct slot_head *h)
@@ -236,15 +236,22 @@ static bool is_dead(const struct watch *w)
 	       (!waitid(P_PIDFD, (id_t)w->pidfd, &info, WEXITED | WNOWAIT | WNOHANG) && info.si_pid);
 }
 
+void watch_dead(struct recording *r, struct watch *w)
+{
+	if (!w->dead)
+		w->dead_at = recording_ticks(r);
+	w->dead = true;
+}
+
 static void watch_pid(struct recording *r, struct watch *w)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = w };
 
 	w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
-	if (w->pidfd < 0)
-		w->dead = errno == ESRCH;
-	else
+	if (w->pidfd >= 0)
 		epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, w->pidfd, &e);
+	else if (errno == ESRCH)
+		watch_dead(r, w);
 }
 
 static void recall_told(struct recording *r, struct watch *w)
@@ -336,22 +343,31 @@ static void take_slot_counts(struct recording *r, struct watch *w, u32 slots)
 	say_loss(r, w, "probe_short", sum.probe_short);
 }
 
+static void say_early_end(struct recording *r, const struct watch *w, const char *why)
+{
+	char line[256];
+	int n = snprintf(line, sizeof(line), "process %u: recording ended early: %s", w->pid, why);
+
+	own_event(&r->own, recording_ticks(r), EVENT_notice, NULL, 0, line, (size_t)n);
+}
+
 static void take_segment_counts(struct recording *r, struct watch *w)
 {
 	struct segment_head h;
-	char line[256];
-	int n;
 
-	if (!ring_segment(&w->ring, 0, &h))
+	if (!ring_segment(&w->ring, 0, &h)) {
+		if (!w->ring.no_files)
+			return;
+		say_loss(r, w, "records", 1);           /* at least */
+		say_early_end(r, w, "mlprof may not open more files, so what it had not sent is lost");
 		return;
+	}
 	say_loss(r, w, "records", h.lost);
 	say_loss(r, w, "bind_ns", h.bind_ns);
 	say_loss(r, w, "probe_sites", h.probe_sites);
 	h.quiet[sizeof(h.quiet) - 1] = 0;
-	if (!h.quiet[0])
-		return;
-	n = snprintf(line, sizeof(line), "process %u: recording ended early: %s", w->pid, h.quiet);
-	own_event(&r->own, recording_ticks(r), EVENT_notice, NULL, 0, line, (size_t)n);
+	if (h.quiet[0])
+		say_early_end(r, w, h.quiet);
 }
 
 static void add_jit_name(void *to, const struct rec_jit_name *n, const char *text, size_t len)
@@ -412,7 +428,7 @@ static void drop_those_over(struct recording *r)
 	}
 }
 
-static void note_dead(struct recording *r)
+void watch_deaths(struct recording *r)
 {
 	struct epoll_event e[64];
 	struct watch *w;
@@ -421,21 +437,34 @@ static void note_dead(struct recording *r)
 	n = epoll_wait(r->epoll_fd, e, 64, 0);
 	for (i = 0; i < n; i++)
 		if (e[i].data.ptr)      /* the pipe has none */
-			((struct watch *)e[i].data.ptr)->dead = true;
+			watch_dead(r, e[i].data.ptr);
 	for (w = r->watch; w; w = w->next)
 		if (w->pidfd < 0 && is_dead(w))
-			w->dead = true;
+			watch_dead(r, w);
 }
 
+/* Of one that died. What was dropped instead of being sent does not come any more, so time decides too. */
+static bool all_is_read(struct recording *r, struct watch *w)
+{
+	u32 i, slots = slots_of(w, LOOK_AHEAD);
+	struct slot_head h;
+
+	for (i = 0; w->dead_at >= aside_after(r) && i < slots; i++)
+		if (ring_slot(&w->ring, i, &h) && sent_unread(merge_find(r->feed.merge, w->pid, w->born, i), &h))
+			return false;
+	return true;
+}
+
+/* One that died is over when all that it sent has been read. What was put aside is not read for that: it comes turn by turn. */
 void watch_ends(struct recording *r)
 {
+	bool drained = r->aside.used;
 	struct watch *w;
-	bool drained = false;
 
-	note_dead(r);
-	heard_ends(r);
+	if (!r->aside.used)
+		heard_ends(r);
 	for (w = r->watch; w; w = w->next) {
-		if (!w->dead || w->over)
+		if (!w->dead || w->over || (r->aside.used && !all_is_read(r, w)))
 			continue;
 		if (!drained)
 			while (intake_drain_all(r) >= PIPE_CHUNKS)

@@ -44,6 +44,7 @@ void quiet_aloud(const char *why);              /* ... and the user, by one line
 u32 process_pid(void);
 u64 process_born(void);
 bool process_main(void);                        /* started by the collector itself, or its starter */
+bool image_is_main(void);                       /* the same without a system call; a child of vfork is taken for its parent */
 
 /* session.c */
 bool session_attach(void);                      /* finds the session, or starts a collector; fills `guest` */

@@ -27,6 +27,7 @@ static int main_pid;                    /* of the process that the collector sta
 u32 process_pid(void) { return image->pid; }
 u64 process_born(void) { return image->born; }
 bool process_main(void) { return main_pid == sys_getpid(); }
+bool image_is_main(void) { return main_pid && (u32)main_pid == image->pid; }
 
 /* ---- begin --------------------------------------------------------------------------- */
 

@@ -134,9 +134,13 @@ static void gone(struct model *m, struct proc *p, struct stream *s, const struct
 
 static void exiting(struct model *m, struct proc *p, struct stream *s, const struct event *e)
 {
-	(void)m, (void)s;
+	const struct rec_exit *r = EVENT_BODY(e, exit);
+
+	(void)m;
 	p->said_exit = true;
-	p->exit_status = (int)(EVENT_BODY(e, exit)->status & 0xff);
+	p->exit_status = (int)(r->status & 0xff);
+	p->exit_stream = r->at_once ? s : NULL;
+	p->exit_ticks = e->ticks;
 }
 
 static void add_text(struct text_list *l, u32 *room, u32 most, const char *text, u32 length)

@@ -73,6 +73,8 @@ struct proc {
 	bool told, closed;
 	bool said_exit;
 	int exit_status;
+	const struct stream *exit_stream;       /* if anything follows there it was a child's exit; NULL: something may */
+	u64 exit_ticks;
 	char *exec_path;                /* it said it would become this */
 
 	struct live live;
@@ -173,7 +175,7 @@ struct spans {
 
 struct pending {                        /* a process that was made but said nothing yet */
 	u32 pid, parent;                /* pid, index of the process */
-	u64 ticks;
+	u64 ticks, before;              /* when that was said; it was not there before */
 	char *path;
 	bool followed;
 	UT_hash_handle hh;

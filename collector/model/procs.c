@@ -98,6 +98,12 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static void free_pending(struct pending *q)
+{
+	free(q->path);
+	free(q);
+}
+
 static void forget_pending(struct model *m, u32 pid)
 {
 	struct pending *q;
@@ -106,8 +112,7 @@ static void forget_pending(struct model *m, u32 pid)
 	if (!q)
 		return;
 	HASH_DEL(m->pending, q);
-	free(q->path);
-	free(q);
+	free_pending(q);
 }
 
 static struct process *parent_of(struct model *m, const struct proc *p, const struct rec_hello *r)
@@ -163,13 +168,14 @@ static void set_path(char **path, const struct event *e)
 }
 
 /* A process is announced that may say hello, or may not. */
-static void expect(struct model *m, struct proc *p, u32 pid, bool followed, const struct event *e)
+static void expect(struct model *m, struct proc *p, u32 pid, u64 before, bool followed, const struct event *e)
 {
 	struct pending *q = pending_of(m, p, pid, e->ticks);
 
 	if (!q)
 		return;
 	q->followed = followed;
+	q->before = before;
 	set_path(&q->path, e);
 }
 
@@ -181,7 +187,7 @@ void child_event(struct model *m, struct proc *p, struct stream *s, const struct
 	(void)s;
 	if (known && known != p && (!known->closed || known->p.born >= r->before))
 		return;
-	expect(m, p, (u32)r->pid, r->followed, e);
+	expect(m, p, (u32)r->pid, r->before, r->followed, e);
 }
 
 /* A process's own exec, or that of a vfork child, which writes into its parent's stream. */
@@ -194,7 +200,7 @@ void exec_event(struct model *m, struct proc *p, struct stream *s, const struct 
 		set_path(&p->exec_path, e);
 		return;
 	}
-	expect(m, p, (u32)r->pid, r->followed, e);
+	expect(m, p, (u32)r->pid, e->ticks, r->followed, e);
 }
 
 void exec_failed_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
@@ -221,6 +227,14 @@ static int by_ticks(struct pending *a, struct pending *b)
 	if (a->ticks != b->ticks)
 		return a->ticks < b->ticks ? -1 : 1;
 	return a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
+/* It died in the middle of its hello, and only other threads of it have said something. */
+static bool was_heard(struct model *m, const struct pending *q)
+{
+	struct proc *known = proc_by_pid(m, q->pid);
+
+	return known && !known->p.parent && known->p.index != q->parent && known->p.born >= q->before;
 }
 
 static void add_silent(struct model *m, struct pending *q)
@@ -271,7 +285,10 @@ void procs_finish(struct model *m)
 	HASH_SORT(m->pending, by_ticks);
 	HASH_ITER(hh, m->pending, q, next) {
 		HASH_DEL(m->pending, q);
-		add_silent(m, q);
+		if (!was_heard(m, q))
+			add_silent(m, q);
+		else
+			free_pending(q);
 	}
 }
 
@@ -299,6 +316,11 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+static bool is_exit_its_own(const struct proc *p)
+{
+	return p->said_exit && (!p->exit_stream || p->exit_stream->last <= p->exit_ticks);
+}
+
 void proc_close(struct model *m, struct proc *p, u64 ticks)
 {
 	if (p->closed)
@@ -306,7 +328,7 @@ void proc_close(struct model *m, struct proc *p, u64 ticks)
 	proc_tell(m, p);
 	p->p.ended = ticks;
 	/* A bare program that waits for its summary is still there, but its end is decided. */
-	if ((p->p.died == DIED_UNKNOWN || p->p.died == DIED_RUNNING) && p->said_exit) {
+	if ((p->p.died == DIED_UNKNOWN || p->p.died == DIED_RUNNING) && is_exit_its_own(p)) {
 		p->p.died = DIED_EXITED;
 		p->p.code = p->exit_status;
 	}

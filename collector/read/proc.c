@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { JIT_LINES_MAX = 200000, JIT_BYTES_MAX = 32 << 20, KEPT_BELOW = 256 };
+enum { JIT_LINES_MAX = 200000, JIT_BYTES_MAX = 32 << 20, FILES_SHARE = 4 };
 
 static int open_file(u32 pid, const char *file)
 {
@@ -41,13 +42,23 @@ static bool read_text(u32 pid, const char *file, char *to, size_t size)
 	return ok;
 }
 
+static bool may_be_kept(int fd)
+{
+	static rlim_t below;
+	struct rlimit files;
+
+	if (!below && !getrlimit(RLIMIT_NOFILE, &files))
+		below = files.rlim_cur / FILES_SHARE;
+	return (rlim_t)fd < below;
+}
+
 /* Finding the file takes as long as reading it, so it stays open, while there are few. */
 static bool read_kept(u32 pid, int *kept, const char *file, char *to, size_t size)
 {
 	int fd = *kept >= 0 ? *kept : open_file(pid, file);
 	bool ok = fd >= 0 && read_fd(fd, to, size);
 
-	*kept = ok && fd < KEPT_BELOW ? fd : -1;
+	*kept = ok && may_be_kept(fd) ? fd : -1;
 	if (fd >= 0 && *kept < 0)
 		close(fd);
 	return ok;

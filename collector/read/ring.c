@@ -53,8 +53,10 @@ static int segment_fd(struct ring *r, u32 index)
 		return r->fd[index];
 	file_name(r, index, name, sizeof(name));
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
+	if (fd < 0) {
+		r->no_files = errno == EMFILE || errno == ENFILE;
 		return -1;
+	}
 	if (!is_ours(r, fd, index)) {
 		struct segment_head h;
 		bool unfinished = read_at(fd, &h, sizeof(h), 0) && h.magic == 0;

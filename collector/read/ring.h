@@ -17,6 +17,7 @@ struct ring {
 	u32 pid;
 	u64 born;
 	int fd[RING_SEGMENTS];          /* -1: not open yet; -2: refused */
+	bool no_files;                  /* the last one could not be opened, because too many are */
 };
 
 void ring_init(struct ring *r, const char *dir, u32 pid, u64 born);

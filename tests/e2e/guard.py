@@ -3,6 +3,7 @@ import os
 import shutil
 import stat
 import subprocess
+import tempfile
 
 from faults import Victim
 from harness import Skip, case, check, same
@@ -33,6 +34,24 @@ def second_user(box):
         check("a second user could list it", as_nobody(box, 'ls "$1"', session).status != 0)
         check("a second user could write in it", as_nobody(box, 'touch "$1/x"', session).status != 0)
         victim.end()
+
+
+@case("guard: a burst leaves a user without rights the pipes that it had")
+def pipes(box):
+    """beyond a quota of pages, which all processes of a user share, new pipes are tiny"""
+    if os.getuid() != 0:
+        raise Skip("only root can become another user")
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        for part, path in (("collector", box.tools.mlprof), ("preload", box.tools.library), ("program", box.compile("workloads/burst_children.c"))):
+            os.mkdir(os.path.join(place, part), 0o755)
+            shutil.copy(path, os.path.join(place, part))
+        words = [os.path.join(place, "collector/mlprof"), "run", "--json", "-o", os.path.join(place, "x.perfetto-trace"), "--",
+                 os.path.join(place, "program/burst_children"), "pipes"]
+        done = subprocess.run([*NOBODY, "env", "HOME=/", *words], cwd=place, capture_output=True, text=True, timeout=60)
+    same("status", done.returncode, 0)
+    sizes = [line for line in done.stdout.splitlines() if line.startswith("pipe ")]
+    same("pipes", (len(sizes), set(sizes)), (22, {"pipe 65536"}))
 
 
 @case("guard: names are not to be guessed")

@@ -121,6 +121,7 @@ ROWS = [
     ("RLIMIT_NOFILE", "ten descriptors", program("few_files.c"), all_or_counted(300000), True),
     ("RLIMIT_AS", "200 MiB of address space", program("little_memory.c"), all_or_counted(6000), True),
     ("seccomp", "no open, socket, pipe or memfd any more; 70 threads", program("seccomp.c"), all_or_counted(6000 + 70 * 60000), True),
+    ("jailed _exit", "leaves by it where nothing else is allowed", program("jailed_exit.c"), processes(2), False),
     ("odd sizes", "zero, huge, failing, misaligned: errno", program("edges.c"), allocated(10), False),
     ("exit handlers", "malloc in atexit and in the last destructor", program("late.c"), allocated(1000), False),
     ("quick_exit", "malloc in at_quick_exit", program("late.c", "quick"), allocated(800), False),

@@ -6,6 +6,7 @@ by Perfetto's trace processor.
 import json
 import os
 import re
+import resource
 import shutil
 
 from harness import PYTHON, case, check, same
@@ -207,6 +208,24 @@ def fork_modules(box):
     same("processes", (len(processes), len({p["pid"] for p in processes})), (1001, 1001))
     same("late", run.summary["losses"]["late"], 0)
     same("ends", {str(p["exit"]) for p in processes[1:]}, {"{'status': 3}"})
+
+
+@case("truth: children that die in a burst, in the middle of a record, hold nobody back")
+def burst_deaths(box):
+    run = box.run([box.compile("workloads/burst_children.c"), "die"])
+    same("processes", len(run.summary["processes"]), 301)
+    same("late or lost", (run.summary["losses"]["late"], run.summary["losses"]["records"]), (0, 0))
+
+
+@case("truth: a burst leaves descriptors for what comes after it")
+def burst_files(box):
+    program = box.compile("workloads/burst_children.c")
+    for few in (300, 100):
+        run = box.run([program, "end"], preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (few, few)))
+        blocks = int(run.stdout.split("blocks ")[1])
+        same(f"ends, {few} files", [process["exit"] for process in run.summary["processes"]], [{"status": 0}] + 10 * [{"status": 4}])
+        check(f"{run.summary['totals']['allocs']} blocks, {few} files, {blocks} expected", 0 <= run.summary["totals"]["allocs"] - blocks < 100)
+        same("late or lost", (run.summary["losses"]["late"], run.summary["losses"]["records"]), (0, 0))
 
 
 @case("truth: what an image wrote last is there, however far the collector is behind")
