@@ -389,9 +389,27 @@ static void look_how(struct watch *w)
 	w->code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
 }
 
+/* By _exit(), if that is the last that one of its threads wrote: a child of vfork writes into its parent's stream, which goes on. */
+static bool left_at_once(struct recording *r, struct watch *w, u32 slots, int *code)
+{
+	const struct stream *s;
+	u32 i;
+
+	for (i = 0; i < slots; i++) {
+		s = merge_find(r->feed.merge, w->pid, w->born, i);
+		if (!s || !s->taken.exit_ticks || s->taken.exit_ticks != s->taken.ticks)
+			continue;
+		*code = (int)s->taken.exit_status;
+		return true;
+	}
+	return false;
+}
+
 /* All that the image sent through the pipe has been read: now its rings, then it is over. */
 void watch_end(struct recording *r, struct watch *w, int how, int code)
 {
+	u32 slots;
+
 	if (w->over)
 		return;
 	if (how == DIED_UNKNOWN) {
@@ -399,7 +417,10 @@ void watch_end(struct recording *r, struct watch *w, int how, int code)
 		how = w->told ? w->how : how;
 		code = w->told ? w->code : code;
 	}
-	take_slot_counts(r, w, peek_all(r, w, SEGMENT_SLOTS));
+	slots = peek_all(r, w, SEGMENT_SLOTS);
+	if (how == DIED_UNKNOWN && left_at_once(r, w, slots, &code))
+		how = DIED_EXITED;
+	take_slot_counts(r, w, slots);
 	take_segment_counts(r, w);
 	if (how != DIED_EXEC)
 		proc_jit_names(w->pid, w->uid, add_jit_name, r);

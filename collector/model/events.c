@@ -136,11 +136,11 @@ static void exiting(struct model *m, struct proc *p, struct stream *s, const str
 {
 	const struct rec_exit *r = EVENT_BODY(e, exit);
 
-	(void)m;
+	(void)m, (void)s;
+	if (r->at_once)                 /* it may be a child's: whoever watches knows better, and says so in `died` */
+		return;
 	p->said_exit = true;
 	p->exit_status = (int)(r->status & 0xff);
-	p->exit_stream = r->at_once ? s : NULL;
-	p->exit_ticks = e->ticks;
 }
 
 static void add_text(struct text_list *l, u32 *room, u32 most, const char *text, u32 length)

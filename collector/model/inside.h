@@ -73,8 +73,6 @@ struct proc {
 	bool told, closed;
 	bool said_exit;
 	int exit_status;
-	const struct stream *exit_stream;       /* if anything follows there it was a child's exit; NULL: something may */
-	u64 exit_ticks;
 	char *exec_path;                /* it said it would become this */
 
 	struct live live;

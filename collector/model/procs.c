@@ -316,11 +316,6 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static bool is_exit_its_own(const struct proc *p)
-{
-	return p->said_exit && (!p->exit_stream || p->exit_stream->last <= p->exit_ticks);
-}
-
 void proc_close(struct model *m, struct proc *p, u64 ticks)
 {
 	if (p->closed)
@@ -328,7 +323,7 @@ void proc_close(struct model *m, struct proc *p, u64 ticks)
 	proc_tell(m, p);
 	p->p.ended = ticks;
 	/* A bare program that waits for its summary is still there, but its end is decided. */
-	if ((p->p.died == DIED_UNKNOWN || p->p.died == DIED_RUNNING) && is_exit_its_own(p)) {
+	if ((p->p.died == DIED_UNKNOWN || p->p.died == DIED_RUNNING) && p->said_exit) {
 		p->p.died = DIED_EXITED;
 		p->p.code = p->exit_status;
 	}

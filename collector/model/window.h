@@ -30,6 +30,8 @@ struct extent {
 	u32 nodes, records;
 	u64 ticks;                      /* of the last record */
 	bool exits;                     /* an `exit` record was met */
+	u64 exit_ticks;                 /* of the last one by _exit(), 0: none ... */
+	u32 exit_status;                /* ... and its status */
 	bool children;                  /* a `child` record was met */
 };
 

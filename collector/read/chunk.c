@@ -77,6 +77,15 @@ static bool event_fits(u64 w, u32 room)
 	return event_words(w) <= room;
 }
 
+static void check_exit(const struct rec_exit *r, struct extent *x)
+{
+	x->exits = true;
+	if (r->at_once) {
+		x->exit_ticks = x->ticks;
+		x->exit_status = (u32)(r->status & 0xff);
+	}
+}
+
 static int check_event(const union chunk *c, u64 w, u32 room, struct extent *x)
 {
 	struct event e;
@@ -85,9 +94,10 @@ static int check_event(const union chunk *c, u64 w, u32 room, struct extent *x)
 		return -EINVAL;
 	x->down += event_words(w);
 	x->ticks += w >> EVENT_DT_SHIFT;
-	x->exits |= EVENT_TYPE(w) == EVENT_exit;
 	x->children |= EVENT_TYPE(w) == EVENT_child;
 	e = chunk_event(c, w, x->down);
+	if (e.type == EVENT_exit)
+		check_exit(EVENT_BODY(&e, exit), x);
 	if (e.type == EVENT_at) {
 		if (EVENT_BODY(&e, at)->ticks < x->ticks)
 			return -EINVAL;
