@@ -8,10 +8,9 @@
  * quota of pages, and beyond that those that the program opens would be tiny.
  */
 #include "recording.h"
-#include "util/ram.h"
+#include "util/limits.h"
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,58 +18,22 @@ enum {
 	PIPE_BYTES = 1 << 20,           /* more is not for everybody */
 	RAM_SHARE = 128,
 	FILES_SHARE = 8,
-	CAN_ADMIN = 21, CAN_RESOURCE = 24,      /* CAP_SYS_* */
 };
-
-/* ---- how many ------------------------------------------------------------------------------ */
 
 static u64 least(u64 a, u64 b)
 {
 	return a < b ? a : b;
 }
 
-static bool find_in(const char *path, const char *format, unsigned long long *to)
-{
-	FILE *f = fopen(path, "re");
-	char line[256];
-	bool found = false;
-
-	while (f && !found && fgets(line, sizeof(line), f))
-		found = sscanf(line, format, to) == 1;
-	if (f)
-		fclose(f);
-	return found;
-}
-
-/* Not in a container, which may have a root of its own or one without these capabilities. */
-static bool has_no_quota(void)
-{
-	unsigned long long can, users;
-
-	return find_in("/proc/self/status", "CapEff: %llx", &can) && can & (1ull << CAN_ADMIN | 1ull << CAN_RESOURCE) &&
-	       find_in("/proc/self/uid_map", " 0 0 %llu", &users) && users == UINT32_MAX;
-}
-
-/* Whoever has more than this many pages in pipes gets tiny ones from then on: we leave a quarter. */
-static u64 quota(void)
-{
-	unsigned long long pages;
-
-	if (has_no_quota() || !find_in("/proc/sys/fs/pipe-user-pages-soft", "%llu", &pages) || !pages)
-		return UINT64_MAX;
-	return pages * (u64)sysconf(_SC_PAGESIZE) / 4 * 3;
-}
-
+/* As many as others do not need: of a user's quota of pages in pipes we leave a quarter. */
 void aside_open(struct recording *r)
 {
-	u64 bytes = least(ram_allowed() / RAM_SHARE, quota());
+	u64 bytes = least(limits_memory() / RAM_SHARE, limits_pipes() / 4 * 3);
 	struct rlimit files = { 0 };
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	r->aside.most = (u32)least(ASIDE_PIPES, least(bytes / PIPE_BYTES, files.rlim_cur / FILES_SHARE / 2));
 }
-
-/* ---- pipes --------------------------------------------------------------------------------- */
 
 static void close_pipe(struct aside_pipe *p)
 {

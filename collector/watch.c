@@ -30,7 +30,7 @@ enum {
 /* There is nothing new in it: a thread that sleeps would fill the raw file with the chunk it was writing. */
 static bool is_taken(const struct stream *s, const struct chunk_head *h)
 {
-	return s && s->any && h->seq == s->seen && USED_UP(h->used) == s->taken.up;    /* none: it is about to be another */
+	return s && s->any && h->seq == s->seen && USED_UP(h->used) == s->taken.up;    /* fewer: it is being emptied for another */
 }
 
 static bool sent_unread(const struct stream *s, const struct slot_head *h)

@@ -1,5 +1,5 @@
-/* test_ram.c - limits of control groups, in a tree of files like the kernel's. */
-#include "util/ram.h"
+/* test_limits.c - limits of control groups, in a tree of files like the kernel's. */
+#include "util/limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,18 +51,18 @@ int main(void)
 		return 1;
 	directory("/pod");
 	directory("/pod/one");
-	ok(ram_limit(root, "/pod/one") == UINT64_MAX, "no files, no limit");
+	ok(limits_group(root, "/pod/one") == UINT64_MAX, "no files, no limit");
 	file("/pod/memory.max", "536870912\n");
 	file("/pod/one/memory.max", "max\n");
-	ok(ram_limit(root, "/pod/one") == 512 << 20, "what is around a group holds for it");
+	ok(limits_group(root, "/pod/one") == 512 << 20, "what is around a group holds for it");
 	file("/pod/one/memory.max", "1048576\n");
-	ok(ram_limit(root, "/pod/one") == 1 << 20, "the least one holds");
-	ok(ram_limit(root, "/pod") == 512 << 20 && ram_limit(root, "/") == UINT64_MAX, "what is inside does not");
+	ok(limits_group(root, "/pod/one") == 1 << 20, "the least one holds");
+	ok(limits_group(root, "/pod") == 512 << 20 && limits_group(root, "/") == UINT64_MAX, "what is inside does not");
 	file("/memory.max", "4096\n");
-	ok(ram_limit(root, "") == 4096, "a container sees its own limit at the root");
-	ok(ram_limit(root, "/gone/away") == 4096, "a group that is not to be seen here");
-	ok(ram_allowed() > 1 << 20 && ram_allowed() <= (u64)sysconf(_SC_PHYS_PAGES) * (u64)sysconf(_SC_PAGESIZE), "here: %llu",
-	   (unsigned long long)ram_allowed());
+	ok(limits_group(root, "") == 4096, "a container sees its own limit at the root");
+	ok(limits_group(root, "/gone/away") == 4096, "a group that is not to be seen here");
+	ok(limits_memory() > 1 << 20 && limits_memory() <= (u64)sysconf(_SC_PHYS_PAGES) * (u64)sysconf(_SC_PAGESIZE), "here: %llu",
+	   (unsigned long long)limits_memory());
 	away("/pod/one/memory.max"), away("/pod/one"), away("/pod/memory.max"), away("/pod"), away("/memory.max"), away("");
 	return done();
 }
