@@ -63,7 +63,10 @@ struct probe_site {
 	u64 told;                       /* image that was told of it */
 	u32 id, row;
 	u64 library;                    /* hash of the path of the one that defines it: others may come to lie there */
-	const struct builtin *builtin;  /* what we do ourselves in such a call; mostly NULL */
+	union {                         /* mostly NULL */
+		const struct builtin *builtin;  /* what we do ourselves in such a call */
+		int (*unless)(void);            /* whom to ask whether a call is of interest */
+	};
 };
 
 extern struct probe_site probe_sites[];

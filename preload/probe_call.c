@@ -10,6 +10,7 @@
 #include "slots.h"
 #include "stack.h"
 #include <dlfcn.h>
+#include <errno.h>
 
 /* ---- entry ------------------------------------------------------------------------------- */
 
@@ -48,13 +49,32 @@ static inline u32 readable_words(const struct context *c, const struct probe_fra
 
 static void finish(struct probe_frame *f, u32 left);
 
+/* The program did not call it: its errno stays. */
+static u64 ask(void *unless)
+{
+	int kept = errno;
+	bool otherwise = ((int (*)(void))unless)() != 0;
+
+	errno = kept;
+	return otherwise;
+}
+
+static bool is_of_no_interest(const struct probe_site *s)
+{
+	return s->rule->flags & PROBE_UNLESS && s->unless && probe_keeping_vectors(ask, (void *)s->unless);
+}
+
 i64 probe_enter(struct probe_frame *f)
 {
 	const struct probe_rule *r = f->site->rule;
 	struct context *c = tls.context;
 
-	if (unlikely(r->flags & PROBE_BUILTIN))
-		return builtin_enter(f) ? 0 : -1;       /* none of them has arguments on the stack */
+	if (unlikely(r->flags & (PROBE_BUILTIN | PROBE_UNLESS))) {
+		if (r->flags & PROBE_BUILTIN)
+			return builtin_enter(f) ? 0 : -1;       /* none of them has arguments on the stack */
+		if (is_of_no_interest(f->site))
+			return -1;
+	}
 	if (unlikely(tls.guard || !c || !c->chunk)) {
 		if (!probe_keeping_vectors(make_ready, f))
 			return -1;

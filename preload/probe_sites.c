@@ -219,11 +219,16 @@ static bool make_rule(struct probe_rule *rule, const struct probe_row *r, struct
 	return true;
 }
 
+static bool unless_fits(const struct probe_head *h, const struct probe_row *r)
+{
+	return r->flags & PROBE_UNLESS ? r->unless < h->text_bytes && !(r->flags & PROBE_BUILTIN) : r->unless == PROBE_ANY;
+}
+
 static bool row_fits(const struct probe_head *h, const struct probe_row *r)
 {
 	return r->symbol < h->text_bytes && (r->library == PROBE_ANY || r->library < h->text_bytes) && r->fetches <= PROBE_FETCHES_MAX &&
 	       r->entry_fetches <= r->fetches && r->fetch <= h->fetches && r->fetches <= h->fetches - r->fetch &&
-	       r->prefix <= text_length(text_at(r->symbol));
+	       unless_fits(h, r) && r->prefix <= text_length(text_at(r->symbol));
 }
 
 /* Each table's slots lie together. */
@@ -395,6 +400,15 @@ static struct probe_site *gone_site(void)
 	return free;
 }
 
+/* NULL, and every call is of interest, if its library has no such function. */
+static void *find_unless(void *real, u32 row)
+{
+	struct dl_find_object in;
+	struct elf_image e;
+
+	return _dl_find_object(real, &in) == 0 && elf_open(&e, in.dlfo_link_map) ? elf_symbol(&e, text_at(table.row[row].unless)) : NULL;
+}
+
 static struct probe_site *new_site(void *real, u64 library, const char *name, u32 row)
 {
 	struct probe_site *s = sites < PROBE_SITES_MAX ? &probe_sites[sites] : gone_site();
@@ -410,6 +424,8 @@ static struct probe_site *new_site(void *real, u64 library, const char *name, u3
 		.real = real, .rule = &table.rule[row], .bytes = table.rule[row].bytes, .symbol = kept, .id = ++ids, .row = row,
 		.library = library,
 	};
+	if (s->rule->flags & PROBE_UNLESS)
+		s->unless = (int (*)(void))find_unless(real, row);
 	remember(s);
 	tell_now(s);
 	if (s->rule->flags & PROBE_BUILTIN)

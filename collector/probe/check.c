@@ -409,12 +409,19 @@ static bool check_fetches(struct parser *p, enum probe_role role)
 	return true;
 }
 
+static bool check_unless(struct parser *p, enum probe_role role, const char *at)
+{
+	bool is_call = role != ROLE_TABLE && role != ROLE_GETTER && role != ROLE_MODULE && role != ROLE_BUILTIN;
+
+	return is_call || !p->body->unless || parse_fail(p, at, "expected no 'unless=' in a row that records no calls");
+}
+
 bool check_row(struct parser *p, enum probe_role role, const char *at)
 {
 	struct walk w = { .p = p, .b = p->body };
 
 	if (!check_module(p, role) || !check_keys(&w, role) || !check_needed(p, role, at) || !check_time(p, role, at) ||
-	    !check_table(p, role, at) || !check_getter(p, role))
+	    !check_table(p, role, at) || !check_getter(p, role) || !check_unless(p, role, at))
 		return false;
 	order_fetches(p->body);
 	return check_fetches(p, role);

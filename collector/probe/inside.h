@@ -78,6 +78,7 @@ struct probe_body {
 	struct fetch *fetch;                            /* in the order of the table: at entry, at exit */
 	u32 nodes, parts, keys, slots, fetches, entry_fetches;
 	const char *library;                            /* NULL: any */
+	const char *unless;                             /* NULL: none */
 	const char *domain;
 	u32 stack;
 	u64 min_ns;

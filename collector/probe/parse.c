@@ -192,6 +192,14 @@ static bool option_lib(struct parser *p)
 	return p->body->library || parse_fail(p, start, "expected the file name of a library, such as libcudart.so*");
 }
 
+static bool option_unless(struct parser *p)
+{
+	const char *start = p->at;
+
+	p->body->unless = take_text(p);
+	return p->body->unless || parse_fail(p, start, "expected a function of the same library, such as omp_get_level");
+}
+
 static bool option_dom(struct parser *p)
 {
 	const char *start = p->at;
@@ -203,7 +211,7 @@ static bool option_dom(struct parser *p)
 static const struct option {
 	const char *name;
 	bool (*take)(struct parser *p);
-} options[] = { { "stack", option_stack }, { "min", option_min }, { "lib", option_lib }, { "dom", option_dom } };
+} options[] = { { "stack", option_stack }, { "min", option_min }, { "lib", option_lib }, { "dom", option_dom }, { "unless", option_unless } };
 
 static bool *flag_of(struct probe_body *b, const char *word, size_t length)
 {

@@ -67,7 +67,7 @@ static u16 flags_of(const struct probe_rule *rule)
 	return (u16)((rule_is_wild(rule) ? PROBE_GLOB : 0) | (b->entry ? PROBE_ENTRY : 0) | (b->callstack ? PROBE_CALLSTACK : 0) |
 		     (b->data ? PROBE_DATA : 0) | (careful ? PROBE_CAREFUL : 0) | (table ? PROBE_TABLE : 0) |
 		     (table && probe_has(rule, "size") ? PROBE_SIZED : 0) | (rule->role == ROLE_MODULE ? PROBE_MODULE : 0) |
-		     (rule->role == ROLE_BUILTIN ? PROBE_BUILTIN : 0) |
+		     (rule->role == ROLE_BUILTIN ? PROBE_BUILTIN : 0) | (b->unless ? PROBE_UNLESS : 0) |
 		     (rule->role == ROLE_GETTER ? PROBE_GETTER : 0));
 }
 
@@ -81,7 +81,7 @@ static void put_row(struct table *t, const struct probe_rule *rule, struct probe
 		row = (struct probe_row) {
 			.library = b->library ? put_text(t, b->library) : PROBE_ANY,
 			.fetch = put_fetches(t, b), .fetches = (u16)b->fetches, .entry_fetches = (u16)b->entry_fetches,
-			.stack = (u16)b->stack, .min_ns = b->min_ns,
+			.stack = (u16)b->stack, .min_ns = b->min_ns, .unless = b->unless ? put_text(t, b->unless) : PROBE_ANY,
 		};
 	}
 	row.flags = flags_of(rule);

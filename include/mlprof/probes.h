@@ -12,7 +12,7 @@
 #include "wire.h"
 
 enum {
-	PROBE_VERSION = 1,
+	PROBE_VERSION = 2,
 	PROBE_ROWS_MAX = 8192,
 	PROBE_FETCHES_MAX = 16,         /* of one row */
 	PROBE_STEPS_MAX = 4,
@@ -44,6 +44,7 @@ enum {
 	PROBE_MODULE = 128,             /* the symbol is the name of a file: only the collector has a use for it */
 	PROBE_BUILTIN = 256,            /* the library does something itself in such a call, and records nothing */
 	PROBE_GETTER = 512,             /* fetches: at entry the name of a function, at exit the place where the call has put it */
+	PROBE_UNLESS = 1024,            /* the row has an `unless` */
 };
 
 /* Functions that it can do so for, and the name that it calls an operation of ggml by: (tensor, name of the operation, flops). */
@@ -59,6 +60,8 @@ struct probe_row {
 	u16 stack;                      /* words of the caller's stack that the real function gets */
 	u16 flags;                      /* PROBE_* */
 	u64 min_ns;                     /* a shorter call is only counted */
+	u32 unless;                     /* text: a function of the same library; where it returns something, the call is let through unseen. Or PROBE_ANY */
+	u32 pad;
 };
 
 /* Function number `index` of the table that row `table` finds is probed by `row`, whose symbol is the name the probe file gave it. Slots are

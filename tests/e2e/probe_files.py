@@ -14,7 +14,7 @@ PRESETS = os.path.join(ROOT, "collector", "probe", "presets")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 
 # struct probe_head, probe_row, probe_fetch, probe_slot of include/mlprof/probes.h
-HEAD, ROW, FETCH, SLOT = "<6I", "<4I4HQ", "<5B3x4i", "<3I"
+HEAD, ROW, FETCH, SLOT = "<6I", "<4I4HQ2I", "<5B3x4i", "<3I"
 MAGIC, ANY = 0x4250504d, 0xffffffff
 
 
@@ -140,7 +140,7 @@ class Table:
     def __init__(self, data):
         self.head = struct.unpack_from(HEAD, data)
         magic, version, rows, fetches, text_bytes, slots = self.head
-        same("magic and version", (magic, version), (MAGIC, 1))
+        same("magic and version", (magic, version), (MAGIC, 2))
         sizes = [struct.calcsize(kind) for kind in (HEAD, ROW, FETCH)]
         at = list(itertools.accumulate([sizes[0], rows * sizes[1], fetches * sizes[2], text_bytes]))
         same("bytes", len(data), at[3] + slots * struct.calcsize(SLOT))

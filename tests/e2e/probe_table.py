@@ -56,10 +56,10 @@ def table(rows):
             places[word] = len(text)
             text += word.encode() + b"\0"
     for row in rows:
-        packed.append(struct.pack("<IIIIHHHHQ", places[row.symbol], row.prefix, places[row.library] if row.library else ANY, len(fetches),
-                                  len(row.fetches), sum(not fetch.exit for fetch in row.fetches), row.stack, row.flags, row.min_ns))
+        packed.append(struct.pack("<IIIIHHHHQII", places[row.symbol], row.prefix, places[row.library] if row.library else ANY, len(fetches),
+                                  len(row.fetches), sum(not fetch.exit for fetch in row.fetches), row.stack, row.flags, row.min_ns, ANY, 0))
         fetches += [fetch.bytes() for fetch in row.fetches]
-    head = struct.pack("<IIIIII", 0x4250504d, 1, len(packed), len(fetches), len(text), 0)
+    head = struct.pack("<IIIIII", 0x4250504d, 2, len(packed), len(fetches), len(text), 0)
     return head + b"".join(packed) + b"".join(fetches) + text
 
 

@@ -110,7 +110,7 @@ def onnxruntime_c(box):
     same("output", (run.stdout, run.status), (plain.stdout, plain.status))
     check("the table's address changed", "same 1 1, an older version 1" in run.stdout)
     same("calls", calls(run, "onnxruntime"), {
-        "OrtApi.CreateEnv": 1, f"create session {model}": 1, "create session": 1, "run": 21, "OrtApi.ReleaseSession": 2,
+        "OrtApi.CreateEnv": 1, f"create session {model}": 1, "create session": 1, "run": 21, "run with binding": 3, "OrtApi.ReleaseSession": 2,
         "OrtAllocator.Alloc": 5, "OrtAllocator.Free": 4})
     rows = {row["name"]: row for row in run.summary["probes"] if row["preset"] == "onnxruntime"}
     same("the run that had to fail", rows["run"]["failed"], 1)

@@ -48,7 +48,7 @@ def openvino(box):
     same("inferences", kernels(run), {"infer": ("openvino", 15)})
     same("waits, those of C around those of C++", run.summary["waits"]["calls"], 6 + 5 + 2 + 1)
     same("read", (told[f"read_model {path}"], told["read_model /none.xml"]), ((1, 0), (1, 1)))
-    same("compiled", told["compile_model on CPU"], (1, 0))
+    same("compiled", (told["compile_model on CPU"], told[f"compile_model {path} on CPU"]), ((1, 0), (1, 0)))
     rows = run.sql("""select t.name as track, count(*) as n from slice s join track t on s.track_id = t.id where s.category = 'kernel' group by 1 order by 1""")
     same("a track for each request", [(row["track"], row["n"]) for row in rows], [("queue 0", 1), ("queue 1", 8), ("queue 2", 6)])
     longest, = run.sql("""select max(dur) as dur from slice where category = 'kernel'""")

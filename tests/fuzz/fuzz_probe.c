@@ -40,6 +40,7 @@ static void check_table(const struct probe_set *set)
 		abort();
 	for (u32 i = 0; i < h->rows; i++) {
 		if (row[i].symbol >= h->text_bytes || (row[i].library != PROBE_ANY && row[i].library >= h->text_bytes) ||
+		    (row[i].unless != PROBE_ANY && row[i].unless >= h->text_bytes) ||
 		    row[i].fetches > PROBE_FETCHES_MAX || row[i].entry_fetches > row[i].fetches || row[i].fetch + row[i].fetches > h->fetches ||
 		    row[i].prefix > strlen(b.at + texts + row[i].symbol) || row[i].stack > PROBE_STACK_MAX)
 			abort();

@@ -101,6 +101,8 @@ static const struct { const char *text, *said; } bad[] = {
 	{ "f time of=$arg1", "x.probes:1:1: expected a key 'start=' or 'end=' in a row of role time" },
 	{ "f span a=$arg1:cxxstr", "x.probes:1:16: expected a type: u8 u16 u32 u64 s8 s16 s32 s64 f32 f64 ptr string strv, not 'cxxstr'" },
 	{ "f span when=$arg1:string", "x.probes:1:13: expected a number for 'when'" },
+	{ "f span unless= a=$arg1", "x.probes:1:15: expected a function of the same library, such as omp_get_level" },
+	{ "f table at=$retval 1=f.x unless=busy\nf.x span", "x.probes:1:1: expected no 'unless=' in a row that records no calls" },
 	{ "f span stack=129", "x.probes:1:14: expected a number of stack words from 0 to 128" },
 	{ "f span min=1", "x.probes:1:12: expected a time such as 500ns, 1us or 2ms" },
 	{ "f span min=us", "x.probes:1:12: expected a time such as 500ns, 1us or 2ms" },
@@ -209,7 +211,7 @@ static void test_table(void)
 	struct probe_set *set = parsed("# first\n"
 		"cudaMalloc|hipMalloc alloc heap=gpu size=$arg2 ptr=+0($arg1):ptr@ret ok=$retval:s32==0 # out parameter\n"
 		"\n"
-		"ns_*_t?  span  lib=libns.so* \\\n   stack=40 min=2us callstack data trust a=$arg7 b=+8(-16($stack3)):string c=$arg7\n"
+		"ns_*_t?  span  lib=libns.so* unless=ns_busy \\\n   stack=40 min=2us callstack data trust a=$arg7 b=+8(-16($stack3)):string c=$arg7\n"
 		"big span sret entry a=$arg1 b=$farg2:f32 c=$stack20\n"
 		"GetApi table at=+8($retval):ptr size=+0($retval) 9=Api.Run 2=Api.Stop trust\n"
 		"Api.Run span name=$arg2:string\r\n"
@@ -225,7 +227,7 @@ static void test_table(void)
 	ok(is_fetch(&t.fetch[r[0].fetch + 1], FROM_ARG, 1, TYPE_U64, 1, 1, 0), "the pointer after the call");
 	ok(is_fetch(&t.fetch[r[0].fetch + 2], FROM_RETURN, 0, TYPE_S32, 1, 0, 0), "and the result");
 	ok(r[0].flags == PROBE_CAREFUL && r[0].library == PROBE_ANY && r[0].stack == PROBE_STACK_DEFAULT && r[0].prefix == 10, "usual settings");
-	ok(r[6].flags == (PROBE_GLOB | PROBE_CALLSTACK | PROBE_DATA) && r[6].prefix == 3 && !strcmp(t.text + r[6].library, "libns.so*"), "all settings, of the last row: others name their functions");
+	ok(r[6].flags == (PROBE_GLOB | PROBE_CALLSTACK | PROBE_DATA | PROBE_UNLESS) && !strcmp(t.text + r[6].unless, "ns_busy") && r[0].unless == PROBE_ANY && r[6].prefix == 3 && !strcmp(t.text + r[6].library, "libns.so*"), "all settings, of the last row: others name their functions");
 	ok(r[6].stack == 40 && r[6].min_ns == 2000 && r[6].fetches == 2, "stack, least time; a value is fetched once");
 	const struct probe_fetch *b = &t.fetch[r[6].fetch + 1];
 

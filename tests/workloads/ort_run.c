@@ -15,7 +15,8 @@ enum { FLOATS = 256, FLOAT = 1, DEVICE_ALLOCATOR = 0, DEFAULT_MEMORY = 0, WARNIN
 enum slot { MESSAGE = 2, CREATE_ENV = 3, CREATE_SESSION = 7, CREATE_SESSION_FROM_ARRAY = 8, RUN = 9, CREATE_OPTIONS = 10, SET_THREADS = 24,
 	    INPUT_NAME = 36, TENSOR_WITH_DATA = 49, TENSOR_DATA = 51, CPU_MEMORY = 69, ALLOCATOR_ALLOC = 75, ALLOCATOR_FREE = 76,
 	    DEFAULT_ALLOCATOR = 78, RELEASE_ENV = 92, RELEASE_STATUS = 93, RELEASE_MEMORY = 94, RELEASE_SESSION = 95, RELEASE_VALUE = 96,
-	    RELEASE_OPTIONS = 100, CREATE_ALLOCATOR = 131, RELEASE_ALLOCATOR = 132 };
+	    RELEASE_OPTIONS = 100, CREATE_ALLOCATOR = 131, RELEASE_ALLOCATOR = 132, RUN_WITH_BINDING = 133,
+	    CREATE_BINDING = 134, RELEASE_BINDING = 135, BIND_INPUT = 136, BIND_OUTPUT_TO_DEVICE = 138 };
 
 struct base { void *const *(*get)(uint32_t version); const char *(*version)(void); };
 struct allocator { uint32_t version; void *(*alloc)(struct allocator *, size_t); void (*free)(struct allocator *, void *); };
@@ -66,6 +67,19 @@ static void allocate(void *session, void *memory)
 	RELEASE(RELEASE_ALLOCATOR, own);
 }       /* block[1] is left */
 
+/* The session knows what goes in and where the result shall be. */
+static void run_bound(void *session, void *memory, void *in, int runs)
+{
+	void *binding;
+
+	CALL(CREATE_BINDING, session, &binding);
+	CALL(BIND_INPUT, binding, "x", in);
+	CALL(BIND_OUTPUT_TO_DEVICE, binding, "y", memory);
+	for (int i = 0; i < runs; i++)
+		CALL(RUN_WITH_BINDING, session, NULL, binding);
+	RELEASE(RELEASE_BINDING, binding);
+}
+
 int main(int argc, char **argv)
 {
 	const struct base *(*get_base)(void);
@@ -109,6 +123,7 @@ int main(int argc, char **argv)
 
 	printf("failed %d\n", status != NULL);
 	RELEASE(RELEASE_STATUS, status);
+	run_bound(session, memory, in, 3);
 	allocate(session, memory);
 	RELEASE(RELEASE_VALUE, out);
 	RELEASE(RELEASE_VALUE, in);

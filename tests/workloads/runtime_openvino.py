@@ -55,6 +55,7 @@ def by_c(path):
     codes += [library.ov_infer_request_infer(request) for _ in range(C_INFERS)]
     for _ in range(C_STARTS):
         codes += [library.ov_infer_request_start_async(request), library.ov_infer_request_wait(request)]
+    codes.append(library.ov_core_compile_model_from_file(core, path.encode(), b"CPU", ctypes.c_size_t(0), ctypes.byref(compiled)))
     codes.append(library.ov_infer_request_wait_for(request, ctypes.c_int64(1)))
     print("codes", set(codes), "no such file:", library.ov_core_read_model(core, b"/none.xml", None, ctypes.byref(read)) != 0)
 
