@@ -563,12 +563,12 @@ void books_close(struct model *m, struct proc *p, u64 ticks)
 	note_trees(m, ticks);
 	rows_totals(p);
 	p->p.total.at_peak = rows_holders(p, p->peak, p->peak_rows, ROWS_HEAP);
-	p->p.at_exit = rows_all(p);
 	p->tree_held = tree_part(p);
 	p->tree_peaks = m->tree_peaks;
 	p->all_held = rows_holders(p, p->all_peak, p->all_rows, ROWS_WITH_DEVICES);
 	p->all_peaks = m->all_peaks;
 	close_devices(p);
+	p->p.at_exit = rows_turned(p);
 	rows_release(p);
 	nodes_release(p);
 	live_release(&p->live);

@@ -256,7 +256,7 @@ u64 row_frees(const struct row *r);
 struct held row_now(const struct row *r);
 enum rows_of { ROWS_HEAP, ROWS_WITH_DEVICES, ROWS_POOL };       /* ROWS_POOL + number: of that pool */
 struct holder_list rows_holders(const struct proc *p, const struct held *held, u32 rows, u32 of);
-struct holder_list rows_all(const struct proc *p);
+struct holder_list rows_turned(struct proc *p);
 struct holder_list holders_lent(struct holder_list l);
 void holders_sort(struct holder_list *l);
 void holders_free(struct holder_list *l);

@@ -92,14 +92,22 @@ struct holder_list rows_holders(const struct proc *p, const struct held *held, u
 	return l;
 }
 
-/* Every row as it is now. */
-struct holder_list rows_all(const struct proc *p)
+static_assert(sizeof(struct holder) <= sizeof(struct row), "rows_turned() writes one over the other");
+
+/* Every row as it is now. They are many where somebody waits for the end, so each one becomes what it is asked for in its own place:
+ * the process has no rows any more. */
+struct holder_list rows_turned(struct proc *p)
 {
-	struct holder_list l = { must(malloc((p->rows + 1) * sizeof(*l.at))), 0 };
+	struct holder_list l = { (struct holder *)p->row, p->rows, false };
 	u32 i;
 
-	for (i = 0; i < p->rows; i++)
-		l.at[l.count++] = holder_of(p, row_now(&p->row[i]), i);
+	for (i = 0; i < p->rows; i++) {
+		struct holder h = holder_of(p, row_now(&p->row[i]), i);
+
+		memcpy((char *)p->row + i * sizeof(h), &h, sizeof(h));
+	}
+	p->row = NULL;
+	p->rows = p->row_room = 0;
 	return l;
 }
 

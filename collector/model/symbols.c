@@ -131,11 +131,12 @@ static struct spot *spot_at(struct symbols *y, struct object *o, const struct mo
 /* The list with room for `wanted`, new places zero; without memory as it was. */
 static void *grown(void *list, u32 *count, u32 wanted, size_t each)
 {
-	char *bigger = *count < wanted ? realloc(list, wanted * each) : NULL;
+	char *bigger = *count >= wanted ? NULL : *count ? realloc(list, wanted * each) : calloc(wanted, each);
 
 	if (!bigger)
 		return list;
-	memset(bigger + *count * each, 0, (wanted - *count) * each);
+	if (*count)             /* else it is zero already, and most of it is never touched */
+		memset(bigger + *count * each, 0, (wanted - *count) * each);
 	*count = wanted;
 	return bigger;
 }

@@ -83,22 +83,30 @@ struct stacks {
 	u32 path[DEPTH_MAX];
 };
 
+/* At first zeroed by the kernel, and then only where it is touched. */
+static void *more_zeroed(void *list, size_t count, size_t wanted, size_t each)
+{
+	char *bigger = count ? realloc(list, wanted * each) : calloc(wanted, each);
+
+	if (bigger && count)
+		memset(bigger + count * each, 0, (wanted - count) * each);
+	return bigger;
+}
+
 static bool room_for(struct stacks *k, u32 node)
 {
 	size_t nodes = (size_t)node + node / 2 + 1;
 
 	if (node < k->nodes)
 		return true;
-	struct way *way = realloc(k->way, nodes * sizeof(*way));
+	struct way *way = more_zeroed(k->way, k->nodes, nodes, sizeof(*way));
 
 	k->way = way ? way : k->way;
-	u32 *callstack_of = realloc(k->callstack_of, nodes * sizeof(*callstack_of));
+	u32 *callstack_of = more_zeroed(k->callstack_of, k->nodes, nodes, sizeof(*callstack_of));
 
 	k->callstack_of = callstack_of ? callstack_of : k->callstack_of;
 	if (!way || !callstack_of)
 		return false;
-	memset(k->way + k->nodes, 0, (nodes - k->nodes) * sizeof(*k->way));
-	memset(k->callstack_of + k->nodes, 0, (nodes - k->nodes) * sizeof(*k->callstack_of));
 	k->nodes = nodes;
 	return true;
 }
