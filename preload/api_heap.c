@@ -5,6 +5,7 @@
  */
 #include "iree.h"
 #include "note.h"
+#include "vk_bell.h"
 #include <errno.h>
 #include <string.h>
 
@@ -45,6 +46,14 @@ static __attribute__((noinline)) void *pass_realloc(void *old, size_t size)
 	return PASS(realloc) ? real.realloc(old, size) : boot_alloc(size, 16);
 }
 
+static __attribute__((noinline)) void look_at_free(void *p)
+{
+	if (guest.bells)
+		vk_bell_hear();
+	if (guest.slabs)
+		iree_block_gone(p);
+}
+
 /* ---- hooks --------------------------------------------------------------------------- */
 
 HOOKED void *malloc(size_t size)
@@ -67,8 +76,8 @@ HOOKED void free(void *p)
 
 	if (!p || unlikely(boot_owns(p)))
 		return;
-	if (unlikely(guest.slabs))
-		iree_block_gone(p);
+	if (unlikely(guest.slabs | guest.bells))
+		look_at_free(p);
 	v = context_enter(FRAME());
 	if (unlikely(!v.context)) {
 		if (PASS(free))

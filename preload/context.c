@@ -63,7 +63,7 @@ static void settle(struct context *c, u32 tid, bool fresh)
 	char name[16] = "";
 
 	c->slot->head.busy = 1;
-	t = ticks();
+	t = c->since = ticks();
 	if (tls.nested)
 		same_stack_bounds(c, tls.context);
 	else if (tid == process_pid())

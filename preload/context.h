@@ -23,6 +23,7 @@ struct context {
 	u32 index;                  /* of the slot */
 	u64 stack_low, stack_high;  /* of the thread that owns it now */
 	u64 stack_begin;            /* outermost frame: no code is called from beyond it */
+	u64 since;                  /* ticks: when that thread got it */
 	struct context *nested;     /* for signal handlers that interrupt a record being written */
 	u32 lost;                   /* records dropped since the last chunk began */
 	struct stack_cache stacks;

@@ -26,6 +26,7 @@ struct guest {
 	u64 epoch;                  /* counts unloads of code: stacks and rules of older epochs are void */
 	const struct control *control;
 	u32 slabs;                  /* large blocks that may be an IREE pool's: blocks that come and go are looked at */
+	u32 bells;                  /* Vulkan devices whose stamps we take when their driver frees something: vk_bell.c */
 	char dir[256];              /* session directory, ends without '/' */
 };
 

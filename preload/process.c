@@ -15,6 +15,7 @@
 #include "stack.h"
 #include "text.h"
 #include "unwind.h"
+#include "vk_bell.h"
 #include <link.h>
 #include <string.h>
 
@@ -38,6 +39,8 @@ static bool begin(void)
 	hooks_resolve();
 	if (!forked && !session_attach())
 		return false;
+	if (forked)
+		vk_bell_forked();
 	if (forked && !guest.control->follow)
 		return false;
 	if (!image)

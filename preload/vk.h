@@ -9,6 +9,9 @@
  *   vk_commands.c   ... the commands that make work
  *   vk_label.c      ... labels and marks between them
  *   vk_stamps.c     query pools of a command buffer; their results are copied on the device
+ *   vk_buffer.c     buffers of our own
+ *   vk_queries.c    ... one such pool: the driver's, or
+ *   vk_bell.c       ... of stamps that we take ourselves, on a device that is the CPU
  *   vk_submit.c     submits: what is in them
  *   vk_hand.c       ... on their way to the driver, with copies of our own behind them and a mark that tells when they are done
  *   vk_post.c       ... those copies (vk_plan.h)
@@ -132,6 +135,9 @@ struct vk_device {
 	float period;                   /* ns of a device tick */
 	bool cpu;                       /* its memory is the program's heap */
 	bool synchronous;               /* its queue goes on when a dispatch is over, not when it has begun */
+	u64 begun;                      /* ticks: its making */
+	u32 lone_family;                /* of its queue, if it has no more than that one; else ~0 */
+	struct vk_bell *bell;           /* we take its stamps; NULL: the driver does */
 	bool rendered;                  /* render passes were recorded for it */
 	bool timeline;                  /* timeline semaphores are switched on */
 	bool hide_timeline, hide_calibrated;    /* by an extension that the program did not ask for: it shall not see it */
@@ -206,8 +212,10 @@ struct vk_recording {
 	u64 mark;
 };
 
+struct vk_queries { VkQueryPool pool; VkBuffer buffer; VkDeviceMemory memory; u64 *at; };      /* a pool, or a buffer instead */
+
 struct vk_content;
-struct vk_stamps { struct vk_stamps *next; VkQueryPool pool; u32 ops; };        /* two queries an op */
+struct vk_stamps { struct vk_stamps *next; struct vk_queries queries; u32 ops; };      /* two queries an op */
 struct vk_range { struct vk_range *next; VkBuffer buffer; VkDeviceMemory memory; u64 bytes, used; };
 
 struct vk_command_buffer {
@@ -239,21 +247,37 @@ void vk_recording_begin(struct vk_command_buffer *c, VkCommandBufferUsageFlags f
 void vk_recording_end(struct vk_command_buffer *c);     /* the command buffer holds none any more */
 void vk_recording_drop(struct vk_recording *r);
 
-struct vk_stamp { VkQueryPool pool; u32 query; VkPipelineStageFlagBits end; };  /* pool NULL: not timed */
+struct vk_stamp { const struct vk_queries *queries; u32 query; VkPipelineStageFlagBits end; };  /* queries NULL: not timed */
 struct vk_stamp vk_op_begin(struct vk_command_buffer *c, const struct vk_op *what, struct caller at);
 void vk_op_end(struct vk_command_buffer *c, struct vk_stamp s);
 void vk_pools_release(struct vk_device *d);
 
-bool vk_stamps_for(struct vk_command_buffer *c, u32 op, VkQueryPool *pool, u32 *query);
+bool vk_stamps_for(struct vk_command_buffer *c, u32 op, struct vk_stamp *to);
 bool vk_stamps_keep(struct vk_command_buffer *c, struct vk_command_buffer *secondary, struct vk_child *child);
 void vk_stamps_release(struct vk_command_buffer *c);
 void vk_stamps_free(struct vk_device *d);
 void vk_stamps_copy(struct vk_command_buffer *from, VkCommandBuffer in, VkBuffer to, u64 offset);
 void vk_stamps_tell(const struct vk_command_buffer *from, struct vk_content *to);              /* what that copies */
 
-/* Where results go: buffers that the host can read. */
+/* ---- where stamps are kept: vk_queries.c, vk_bell.c --------------------------------------- */
+
+bool vk_queries_make(struct vk_device *d, u32 count, struct vk_queries *q);
+void vk_queries_free(struct vk_device *d, const struct vk_queries *q);
+void vk_queries_reset(const struct vk_device *d, VkCommandBuffer in, const struct vk_queries *q, u32 count);
+void vk_queries_stamp(const struct vk_device *d, VkCommandBuffer in, VkPipelineStageFlagBits stage, const struct vk_queries *q, u32 query);
+void vk_queries_copy(const struct vk_device *d, VkCommandBuffer in, const struct vk_queries *q, u32 count, VkBuffer to, u64 offset);
+static inline u64 vk_queries_key(const struct vk_queries *q) { return q->pool ? (u64)q->pool : (u64)q->buffer; }       /* 0: there are none */
+
+void vk_bell_start(struct vk_device *d);                /* tries whether we can take the stamps; sets d->bell */
+void vk_bell_silence(struct vk_device *d);              /* nobody writes stamps any more. Its queue is idle */
+void vk_bell_end(struct vk_device *d);
+void vk_bell_record(const struct vk_device *d, VkCommandBuffer in, bool after, u32 number, const u64 *place);
+
+/* Where results go: buffers that the host can read (vk_buffer.c). */
 bool vk_buffer_make(struct vk_device *d, u64 bytes, bool host, VkBuffer *buffer, VkDeviceMemory *memory, void **at);
 void vk_buffer_free(struct vk_device *d, VkBuffer buffer, VkDeviceMemory memory);
+/* What was written to them, by commands of the stage `from`, is seen by those of `to`, or may be overwritten there. */
+void vk_barrier(const struct vk_device *d, VkCommandBuffer in, VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags access);
 
 /* ---- queues: vk_submit.c, vk_ring.c, vk_drain.c ------------------------------------------- */
 
@@ -262,14 +286,14 @@ struct vk_content {
 	u64 words;
 	u32 pieces;
 	bool whole, odd;                /* odd: not known, or more than can be told here */
-	struct { VkQueryPool pool; u32 ops; } piece[VK_PIECES];
+	struct { u64 queries; u32 ops; } piece[VK_PIECES];
 };
 
 /* Our own command buffers of one batch: `pre` runs before the program's, `post` after them. */
 struct vk_slot {
 	struct vk_slot *next;
 	VkCommandBuffer pre, post;
-	VkQueryPool pool;               /* two stamps around the batch, if it is timed as a whole */
+	struct vk_queries around;       /* two stamps around the batch, if it is timed as a whole */
 	u64 *at, words;                 /* where `post` copies to, as the host sees it */
 	VkBuffer buffer;                /* ... and as the device does */
 	u64 offset;
@@ -344,6 +368,7 @@ struct vk_part *vk_submit_part(struct vk_submit *s, struct vk_recording *r);
 
 /* ---- clock: vk_clock.c -------------------------------------------------------------------- */
 
+u64 vk_clock_monotonic(void);                           /* CLOCK_MONOTONIC, ns */
 void vk_clock_read(struct vk_device *d, bool now);      /* unless that was done a moment ago */
 u64 vk_clock_ns(struct vk_device *d, u32 bits, u64 stamp);
 void vk_clock_bound(struct vk_device *d, u64 before, u64 after, u64 ns);

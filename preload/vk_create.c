@@ -216,12 +216,20 @@ static bool own_timeline(const VkDeviceCreateInfo *info)
 	return (all && all->timelineSemaphore) || (one && one->timelineSemaphore);
 }
 
+static u32 lone_family(const VkDeviceCreateInfo *info)
+{
+	const VkDeviceQueueCreateInfo *q = info->pQueueCreateInfos;
+
+	return info->queueCreateInfoCount == 1 && q->queueCount == 1 && !q->flags ? q->queueFamilyIndex : ~0u;
+}
+
 static VkResult create(struct vk_device *d, struct request *q, const VkDeviceCreateInfo *info, const VkAllocationCallbacks *allocator)
 {
 	PFN_vkCreateDevice real = d->instance->fn.vkCreateDevice;
 	VkResult r;
 
 	q->info = *info;
+	d->lone_family = lone_family(info);
 	d->timeline = want_timeline(q, d->instance, d->physical, version_of(d->instance, d->physical));
 	d->calibrated = guest.control->device_time != DEVICE_TIME_OFF && want_calibrated(q, d->instance, d->physical) &&
 			has_domains(d->instance, d->physical, &d->monotonic);
@@ -240,7 +248,7 @@ VkResult w_vkCreateDevice(VkPhysicalDevice physical, const VkDeviceCreateInfo *i
 {
 	struct vk_instance *i = vk_physical_instance(physical);
 	struct request *q = i && vk_wanted() ? sys_memory(sizeof *q) : NULL;
-	struct vk_device d = { .instance = i, .physical = physical };
+	struct vk_device d = { .instance = i, .physical = physical, .begun = ticks() };
 	u64 begin;
 	VkResult r;
 

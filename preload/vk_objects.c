@@ -172,7 +172,10 @@ static VkPhysicalDeviceDriverProperties driver_of(const struct vk_device *d)
 	return driver;
 }
 
-/* A physical device keeps its number however often the program makes instances and devices of it. */
+/*
+ * A physical device keeps its number however often the program makes instances and devices of it. So what is said of the clock is said of
+ * all of them; of those whose stamps the driver takes although we took others', the clock is the same: llvmpipe's is the host's.
+ */
 static void tell_device(struct vk_device *d, const VkPhysicalDeviceProperties *p, const VkPhysicalDeviceDriverProperties *driver)
 {
 	u64 kind = kind_of(p), key = kind ^ process_born() ^ (u64)handles_find(&places, (u64)d->physical), number = device_number();
@@ -184,7 +187,7 @@ static void tell_device(struct vk_device *d, const VkPhysicalDeviceProperties *p
 	text_join(text, sizeof text, driver->driverName, *driver->driverName ? " " : "");
 	text_append(text, sizeof text, driver->driverInfo);
 	device_note(&(struct rec_device){ d->number, d->cpu ? DEVICE_CPU | DEVICE_HOST_MEMORY : DEVICE_GPU,
-					  d->calibrated ? DEVICE_CLOCK_CALIBRATED : DEVICE_CLOCK_NONE }, "Vulkan", p->deviceName, text);
+					  d->bell ? DEVICE_CLOCK_HOST : d->calibrated ? DEVICE_CLOCK_CALIBRATED : DEVICE_CLOCK_NONE }, "Vulkan", p->deviceName, text);
 }
 
 static void find_functions(struct vk_device *d)
@@ -252,7 +255,8 @@ void vk_device_known(struct vk_device *set)
 	d->calibrated = d->calibrated && d->fn.vkGetCalibratedTimestampsEXT;
 	d->timeline = d->timeline && d->fn.vkGetSemaphoreCounterValue;
 	driver = driver_of(d);
-	d->synchronous = driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;         /* its queue's thread waits for those that compute */
+	d->synchronous = d->cpu && driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;       /* its queue's thread waits for those that compute */
+	vk_bell_start(d);
 	tell_device(d, &p, &driver);
 	d->born = process_born();
 	d->salt = (device_number() * 0x9e3779b97f4a7c15ull) << 1;
@@ -275,6 +279,7 @@ static void release(struct vk_device *d)
 	lost = pending && d->fn.vkDeviceWaitIdle(d->handle) < 0;
 	vk_drain(d, ticks());
 	vk_clock_read(d, true);
+	vk_bell_silence(d);
 	for (struct vk_queue *q = d->queues, *next; q; q = next) {
 		next = q->next;
 		if (lost)
@@ -285,6 +290,7 @@ static void release(struct vk_device *d)
 	}
 	vk_pools_release(d);
 	vk_stamps_free(d);
+	vk_bell_end(d);
 }
 
 void w_vkDestroyDevice(VkDevice device, const VkAllocationCallbacks *allocator)

@@ -15,15 +15,8 @@ static void copy_children(const struct vk_functions *fn, const struct vk_recordi
 	}
 }
 
-static void barrier(const struct vk_functions *fn, VkCommandBuffer in, VkPipelineStageFlags to, VkAccessFlags access)
-{
-	VkMemoryBarrier memory = { VK_STRUCTURE_TYPE_MEMORY_BARRIER, NULL, VK_ACCESS_TRANSFER_WRITE_BIT, access };
-
-	fn->vkCmdPipelineBarrier(in, VK_PIPELINE_STAGE_TRANSFER_BIT, to, 0, 1, &memory, 0, NULL, 0, NULL);
-}
-
 /* Copies the results of a part to its place. */
-static void copy_part(const struct vk_functions *fn, const struct vk_part *part, const struct vk_slot *s)
+static void copy_part(const struct vk_device *d, const struct vk_part *part, const struct vk_slot *s)
 {
 	const struct vk_recording *r = part->recording;
 	u64 offset = s->offset + (u64)((const char *)part->stamps - (const char *)s->at);
@@ -33,8 +26,8 @@ static void copy_part(const struct vk_functions *fn, const struct vk_part *part,
 		offset += r->ops * 16ull;
 	}
 	if (r->children) {
-		barrier(fn, s->post, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT);
-		copy_children(fn, r, s->post, s->buffer, offset);
+		vk_barrier(d, s->post, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT);
+		copy_children(&d->fn, r, s->post, s->buffer, offset);
 	}
 }
 
@@ -59,25 +52,25 @@ static void describe(struct vk_content *c, const struct vk_part *part)
 }
 
 /* What comes next may write where we read. */
-static bool record(const struct vk_functions *fn, const struct batch *b, const struct vk_part *early, const struct vk_slot *s)
+static bool record(const struct vk_device *d, const struct batch *b, const struct vk_part *early, const struct vk_slot *s)
 {
 	VkCommandBufferBeginInfo begin = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
 
-	if (fn->vkBeginCommandBuffer(s->post, &begin) != VK_SUCCESS)
+	if (d->fn.vkBeginCommandBuffer(s->post, &begin) != VK_SUCCESS)
 		return false;
 	if (s->content.whole)
-		fn->vkCmdWriteTimestamp(s->post, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, s->pool, 1);
+		vk_queries_stamp(d, s->post, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, &s->around, 1);
 	for EACH_PART(part, b) {
 		if (!is_for(part, early))
 			continue;
 		if (part->recording)
-			copy_part(fn, part, s);
+			copy_part(d, part, s);
 		else
-			fn->vkCmdCopyQueryPoolResults(s->post, s->pool, 0, 2, s->buffer, s->offset + (u64)((const char *)part->stamps - (const char *)s->at),
-						      8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+			vk_queries_copy(d, s->post, &s->around, 2, s->buffer, s->offset + (u64)((const char *)part->stamps - (const char *)s->at));
 	}
-	barrier(fn, s->post, VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
-	return fn->vkEndCommandBuffer(s->post) == VK_SUCCESS;
+	vk_barrier(d, s->post, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+		   VK_ACCESS_HOST_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+	return d->fn.vkEndCommandBuffer(s->post) == VK_SUCCESS;
 }
 
 /* NULL: there is none to be had. */
@@ -104,7 +97,7 @@ static struct vk_slot *prepare_slot(struct plan *p, const struct batch *b, const
 	if (!s->content.odd)
 		return s;
 	s->content = wanted;
-	if (record(&p->queue->device->fn, b, early, s))
+	if (record(p->queue->device, b, early, s))
 		return s;
 	s->content.odd = true;
 	return NULL;

@@ -82,17 +82,6 @@ static VkPipelineStageFlagBits end_of(const struct vk_device *d, const struct vk
 	return d->synchronous && op->in_order ? VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT : VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT;
 }
 
-/*
- * Once it has rendered, llvmpipe takes a stamp when the rasteriser gets there, which may be after the dispatch that follows:
- * a barrier makes it get there now.
- */
-static void settle(const struct vk_command_buffer *c)
-{
-	if (unlikely(c->device->rendered && c->device->synchronous))
-		c->device->fn.vkCmdPipelineBarrier(c->handle, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0,
-						   0, NULL, 0, NULL, 0, NULL);
-}
-
 struct vk_stamp vk_op_begin(struct vk_command_buffer *c, const struct vk_op *what, struct caller at)
 {
 	struct vk_recording *r = c && vk_ours(c->device) ? c->recording : NULL;
@@ -106,23 +95,19 @@ struct vk_stamp vk_op_begin(struct vk_command_buffer *c, const struct vk_op *wha
 	op->label = c->labels && c->labels <= VK_LABELS ? c->label[c->labels - 1] : NULL;
 	if (!r->stamped)
 		return s;
-	r->stamped = vk_stamps_for(c, r->ops - 1, &s.pool, &s.query);
+	r->stamped = vk_stamps_for(c, r->ops - 1, &s);
 	s.end = end_of(c->device, what);
-	if (r->stamped) {
-		c->device->fn.vkCmdWriteTimestamp(c->handle, what->kind == WORK_MARK ? VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT :
-						  VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, s.pool, s.query);
-		settle(c);
-	}
+	if (r->stamped)
+		vk_queries_stamp(c->device, c->handle, what->kind == WORK_MARK ? VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT :
+				 VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, s.queries, s.query);
 	return s;
 }
 
 /* It must be on the stack while the driver is at work for it: by its name the collector knows whose the driver's memory is. */
 void vk_op_end(struct vk_command_buffer *c, struct vk_stamp s)
 {
-	if (s.pool) {
-		c->device->fn.vkCmdWriteTimestamp(c->handle, s.end, s.pool, s.query + 1);
-		settle(c);
-	}
+	if (s.queries)
+		vk_queries_stamp(c->device, c->handle, s.end, s.queries, s.query + 1);
 	__asm__ volatile("");
 }
 

@@ -36,7 +36,7 @@ static void say_what_stamps_cost(const struct vk_queue *q)
 {
 	static u32 said;
 
-	if (q->stamps && q->device->cpu && !__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+	if (q->stamps && q->device->cpu && !q->device->bell && !__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
 		notice_note("the Vulkan device is the CPU: its driver takes heap memory, about 1 KiB, for each stamp that is under way "
 			    "(--device-time=submit takes fewer, off none)");
 }
@@ -64,8 +64,8 @@ static void release_slots(struct vk_queue *q)
 	for (u32 i = 0; i < VK_SLOT_LISTS; i++)
 		for (struct vk_slot *s; (s = q->slots[i]);) {
 			q->slots[i] = s->next;
-			if (s->pool)
-				d->fn.vkDestroyQueryPool(d->handle, s->pool, NULL);
+			if (vk_queries_key(&s->around))
+				vk_queries_free(d, &s->around);
 			pool_put(&slot_pool, s);
 		}
 }
@@ -94,31 +94,27 @@ void vk_ring_release(struct vk_queue *q)
 /* ---- command buffers ------------------------------------------------------------------------------ */
 
 /* The one that runs first is always the same. */
-static bool record_pre(const struct vk_functions *fn, const struct vk_slot *s)
+static bool record_pre(const struct vk_device *d, const struct vk_slot *s)
 {
 	VkCommandBufferBeginInfo begin = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
 
-	if (fn->vkBeginCommandBuffer(s->pre, &begin) != VK_SUCCESS)
+	if (d->fn.vkBeginCommandBuffer(s->pre, &begin) != VK_SUCCESS)
 		return false;
-	fn->vkCmdResetQueryPool(s->pre, s->pool, 0, 2);
-	fn->vkCmdWriteTimestamp(s->pre, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, s->pool, 0);
-	return fn->vkEndCommandBuffer(s->pre) == VK_SUCCESS;
+	vk_queries_reset(d, s->pre, &s->around, 2);
+	vk_queries_stamp(d, s->pre, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, &s->around, 0);
+	return d->fn.vkEndCommandBuffer(s->pre) == VK_SUCCESS;
 }
 
 static bool prepare_whole(struct vk_device *d, struct vk_slot *s)
 {
-	VkQueryPoolCreateInfo info = {
-		.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 2,
-	};
-
-	if (s->pool)
+	if (vk_queries_key(&s->around))
 		return true;
-	if (d->fn.vkCreateQueryPool(d->handle, &info, NULL, &s->pool) != VK_SUCCESS)
+	if (!vk_queries_make(d, 2, &s->around))
 		return false;
-	if (record_pre(&d->fn, s))
+	if (record_pre(d, s))
 		return true;
-	d->fn.vkDestroyQueryPool(d->handle, s->pool, NULL);
-	s->pool = VK_NULL_HANDLE;
+	vk_queries_free(d, &s->around);
+	s->around = (struct vk_queries){ 0 };
 	return false;
 }
 
@@ -192,14 +188,14 @@ static bool is_same(const struct vk_content *a, const struct vk_content *b)
 	if (a->odd || b->odd || a->words != b->words || a->pieces != b->pieces || a->whole != b->whole)
 		return false;
 	for (u32 i = 0; i < a->pieces; i++)
-		if (a->piece[i].pool != b->piece[i].pool || a->piece[i].ops != b->piece[i].ops)
+		if (a->piece[i].queries != b->piece[i].queries || a->piece[i].ops != b->piece[i].ops)
 			return false;
 	return true;
 }
 
 static u32 list_of(const struct vk_content *c)
 {
-	return c->pieces ? (u32)((u64)c->piece[0].pool * 0x9e3779b97f4a7c15ull >> 60) : 0;
+	return c->pieces ? (u32)(c->piece[0].queries * 0x9e3779b97f4a7c15ull >> 60) : 0;
 }
 
 /* A free one that need not be recorded anew, if there is one among the latest of its list; else any. */

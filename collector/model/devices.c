@@ -231,7 +231,7 @@ void device_event(struct model *m, struct proc *p, struct stream *s, const struc
 		d = new_dev(m, p, r->id);
 	d->d.known = true;
 	d->d.flags = r->flags & (DEVICE_CPU | DEVICE_GPU | DEVICE_HOST_MEMORY);
-	d->d.clock = r->clock <= DEVICE_CLOCK_BOUNDED ? (u32)r->clock : DEVICE_CLOCK_NONE;
+	d->d.clock = r->clock < DEVICE_CLOCKS ? (u32)r->clock : DEVICE_CLOCK_NONE;
 	api = next_text(e, &at);
 	name = next_text(e, &at);
 	driver = next_text(e, &at);

@@ -33,7 +33,7 @@ static const char *wrapper_name(const struct frames *all)
 
 static bool asks_for_itself(const struct frames *all)
 {
-	static const char *const functions[] = { "vk_op_begin", "vk_op_end", "vk_stamps_keep", "vk_ring_start", "vk_plan_prepare", "vk_clock_read" };
+	static const char *const functions[] = { "vk_bell_start", "vk_op_begin", "vk_op_end", "vk_stamps_keep", "vk_ring_start", "vk_plan_prepare", "vk_clock_read" };
 	const char *name = all->at[all->count - 1].function;
 
 	if (!all->module || strncmp(last_part(all->module->path), "libmlprof.so", 12))

@@ -194,7 +194,7 @@ static void numbers(struct perfetto *w, const struct symbols *y)
 /* Devices of all processes, numbered from 1: whoever has the trace needs no summary. */
 static void device(struct perfetto *w, const struct device *d, u32 number)
 {
-	static const char *const clock[] = { "none", "calibrated", "bounded" };
+	static const char *const clock[] = { "none", "calibrated", "bounded", "host" };
 	const struct process *p = w->session->process[d->process];
 	const struct { const char *key, *text; i64 value; } row[] = {
 		{ "title", d->title, 0 }, { "driver", d->driver, 0 }, { "pid", NULL, p->pid }, { "flags", NULL, d->flags },

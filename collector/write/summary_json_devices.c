@@ -28,7 +28,7 @@ static void each_device(struct json *j, const struct session *s, struct symbols 
 
 static void clock(struct json *j, const struct device *d)
 {
-	static const char *const kind[] = { "none", "calibrated", "bounded" };
+	static const char *const kind[] = { "none", "calibrated", "bounded", "host" };
 	static const char *const match[] = {
 		[MATCH_NONE] = NULL, [MATCH_LINE] = "line", [MATCH_MONOTONIC] = "monotonic", [MATCH_BOOTTIME] = "boottime",
 		[MATCH_REALTIME] = "realtime",

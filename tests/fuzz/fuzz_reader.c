@@ -424,7 +424,7 @@ static int write_device_seeds(const char *dir)
 	char path[4096];
 	u64 clock;
 
-	for (clock = 0; clock <= DEVICE_CLOCK_BOUNDED; clock++) {
+	for (clock = 0; clock < DEVICE_CLOCKS; clock++) {
 		snprintf(path, sizeof(path), "%s/devices-%llu", dir, (unsigned long long)clock);
 		out = fopen(path, "w");
 		if (!out)

@@ -9,8 +9,9 @@
  *   busy       its timeline semaphores never move             queries    query pools cannot be made
  *   format     takes VK_FORMAT_R10X6_UNORM_PACK16 for one of its own
  *   queues     has four families with five queues             rays       has ray tracing: compute shaders do it
+ *   deaf       updates of 16 bytes are not done, which is how mlprof tries out whether it can take the stamps itself
  *
- * The environment's SHIM is one of these. A program that uses a queue for what it cannot do is stopped. At the end it is
+ * The environment's SHIM is one of these. All but the last are cards: nobody shall think that he knows how llvmpipe does it. A program that uses a queue for what it cannot do is stopped. At the end it is
  * told how often it waited: who adds waits of his own is found out.
  */
 #include <dlfcn.h>
@@ -27,6 +28,7 @@ static PFN_vkGetInstanceProcAddr next;
 static PFN_vkGetDeviceProcAddr next_device;
 static PFN_vkGetPhysicalDeviceQueueFamilyProperties families;
 static PFN_vkCreateDevice create;
+static PFN_vkGetPhysicalDeviceProperties2 properties;
 static int submits, allocations, lost, waits_of_kind, waits;
 
 /* The driver's own functions of the device, where they are replaced. */
@@ -35,7 +37,8 @@ static int submits, allocations, lost, waits_of_kind, waits;
 	X(vkAllocateCommandBuffers) X(vkCmdResetQueryPool) X(vkCmdWriteTimestamp) X(vkCmdCopyQueryPoolResults)          \
 	X(vkCmdDispatch) X(vkCreateQueryPool) X(vkGetSemaphoreCounterValue) X(vkCreateImage) X(vkAllocateMemory)        \
 	X(vkWaitForFences) X(vkDeviceWaitIdle) X(vkDestroyDevice) X(vkGetFenceStatus) X(vkWaitSemaphores)               \
-	X(vkGetQueryPoolResults) X(vkCmdBindPipeline) X(vkCreateComputePipelines) X(vkCmdFillBuffer)
+	X(vkGetQueryPoolResults) X(vkCmdBindPipeline) X(vkCreateComputePipelines) X(vkCmdFillBuffer)      \
+	X(vkCmdUpdateBuffer)
 #define MEMBER(name) PFN_##name name;
 static struct { REPLACED(MEMBER) } own;
 
@@ -245,6 +248,14 @@ static void my_families(VkPhysicalDevice p, uint32_t *count, VkQueueFamilyProper
 	}
 }
 
+static void my_properties(VkPhysicalDevice p, VkPhysicalDeviceProperties2 *to)
+{
+	properties(p, to);
+	for (VkBaseOutStructure *s = to->pNext; s; s = s->pNext)
+		if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES && !is("") && !is("deaf"))
+			((VkPhysicalDeviceDriverProperties *)s)->driverID = VK_DRIVER_ID_MESA_TURNIP;
+}
+
 /* ---- devices ------------------------------------------------------------------------------------------- */
 
 static VkResult my_create(VkPhysicalDevice p, const VkDeviceCreateInfo *info, const VkAllocationCallbacks *allocator, VkDevice *device)
@@ -285,6 +296,12 @@ static VkResult my_vkCreateImage(VkDevice d, const VkImageCreateInfo *info, cons
 	if (is("format") && info->format == VK_FORMAT_R10X6_UNORM_PACK16)
 		other.format = VK_FORMAT_R16_UNORM;
 	return own.vkCreateImage(d, &other, allocator, image);
+}
+
+static void my_vkCmdUpdateBuffer(VkCommandBuffer b, VkBuffer to, VkDeviceSize offset, VkDeviceSize size, const void *data)
+{
+	if (!is("deaf") || size != 16)
+		own.vkCmdUpdateBuffer(b, to, offset, size, data);
 }
 
 /* ---- rays -------------------------------------------------------------------------------------------------- */
@@ -398,6 +415,7 @@ EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance instance, const c
 	}
 	REPLACE(vkGetPhysicalDeviceQueueFamilyProperties, families, my_families)
 	REPLACE(vkCreateDevice, create, my_create)
+	REPLACE(vkGetPhysicalDeviceProperties2, properties, my_properties)
 	REPLACE(vkGetDeviceProcAddr, next_device, my_get_device)
 	return found;
 }
