@@ -135,6 +135,7 @@ static int record(struct collect *c)
 	}
 	output_settle(&c->output);              /* before the program goes on: whatever becomes of us, the trace is where we say */
 	if (answer(c)) {
+		output_begun(&c->output);
 		follow(c);
 		turn_finish(c->recording, &c->output, &c->set);
 	} else {

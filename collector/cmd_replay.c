@@ -37,6 +37,7 @@ static int replay(const struct settings *set, const char *stream)
 		return EXIT_USAGE;
 	}
 	output_settle(&output);
+	output_begun(&output);
 	int error = output_finish(&output, set, s);
 
 	session_free(s);

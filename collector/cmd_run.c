@@ -83,9 +83,10 @@ static int start(struct run *r)
 	if (ready)
 		r->recording = turn_open(&r->set, r->argv, r->library, &r->output, 0);
 	if (r->recording) {
+		output_settle(&r->output);      /* before the program goes on: whatever becomes of us, the trace is where it says */
 		error = child_go(&r->child, recording_dir(r->recording));
 		if (!error) {
-			output_settle(&r->output);
+			output_begun(&r->output);
 			return 0;
 		}
 		status = say_exec_failed(r, error);

@@ -66,26 +66,29 @@ static bool is_device(const char *name)
 	return !stat(name, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
+static bool file_hidden(const struct output_file *f)
+{
+	return f->now && strcmp(f->now, f->name);
+}
+
 static bool file_init(struct output_file *f, char *name)
 {
-	f->name = name;
-	f->now = !name ? NULL : is_device(name) ? strdup(name) : hidden_name(name);
+	*f = (struct output_file){ .name = name, .now = !name ? NULL : is_device(name) ? strdup(name) : hidden_name(name) };
+	f->passing = file_hidden(f);
 	if (f->now)
 		return true;
 	say("out of memory");
 	return false;
 }
 
-static void file_release(struct output_file *f)
+/* What has the name now gets a hidden one. */
+static void file_make_way(struct output_file *f)
 {
-	free(f->name);
-	free(f->now);
-	*f = (struct output_file){ 0 };
-}
-
-static bool file_hidden(const struct output_file *f)
-{
-	return f->now && strcmp(f->now, f->name);
+	f->before = file_hidden(f) ? hidden_name(f->name) : NULL;
+	if (f->before && rename(f->name, f->before)) {
+		free(f->before);
+		f->before = NULL;
+	}
 }
 
 static bool file_settle(struct output_file *f)
@@ -101,12 +104,28 @@ static bool file_settle(struct output_file *f)
 	return true;
 }
 
-/* What has not got its final name goes. */
+/* It stays. */
+static void file_keep(struct output_file *f)
+{
+	f->passing = f->passing && file_hidden(f);
+	if (f->before && !file_hidden(f)) {
+		unlink(f->before);
+		free(f->before);
+		f->before = NULL;
+	}
+}
+
+/* Unless it was kept, things are as they were before. */
 static void file_discard(struct output_file *f)
 {
-	if (file_hidden(f))
+	if (f->passing && f->now)
 		unlink(f->now);
-	file_release(f);
+	if (f->before)
+		rename(f->before, f->name);
+	free(f->name);
+	free(f->now);
+	free(f->before);
+	*f = (struct output_file){ 0 };
 }
 
 /* ---- beginning --------------------------------------------------------------------- */
@@ -172,8 +191,16 @@ bool output_open(struct output *o, const struct settings *set, const char *progr
 void output_settle(struct output *o)
 {
 	perfetto_flush(o->writer);
+	file_make_way(&o->trace);
+	file_make_way(&o->raw);
 	file_settle(&o->trace);
 	file_settle(&o->raw);
+}
+
+void output_begun(struct output *o)
+{
+	file_keep(&o->trace);
+	file_keep(&o->raw);
 }
 
 void output_turn(struct output *o, u64 now_ms)
@@ -246,6 +273,8 @@ static int write_beside(const struct output *o, const struct beside *b, const st
 		say("cannot write '%s': %s", f.name, strerror(-error));
 	if (!error && !file_settle(&f))
 		error = -EIO;
+	if (!error)
+		file_keep(&f);
 	file_discard(&f);
 	return error;
 }

@@ -1,9 +1,9 @@
 /*
  * output.h - the files that a recording leaves.
  *
- *   X.perfetto-trace     begun under a hidden name in the same directory, renamed when the program has really
- *                        started, appended to from then on: a failed start destroys nothing, a killed collector
- *                        leaves a valid prefix under the final name
+ *   X.perfetto-trace     begun under a hidden name in the same directory, renamed before the program starts, appended to
+ *                        from then on: a killed collector leaves a valid prefix under the final name. What had that name
+ *                        before waits under a hidden one until the program runs: a failed start destroys nothing
  *   raw stream           likewise
  *   X.summary.txt .json  written whole under a hidden name, then renamed
  */
@@ -16,6 +16,8 @@
 struct output_file {
 	char *name;             /* final; NULL: not wanted */
 	char *now;              /* where it is at this moment */
+	char *before;           /* where what had the name before it waits; NULL: there is no such thing */
+	bool passing;           /* it goes if it is discarded */
 };
 
 struct output {
@@ -29,9 +31,10 @@ struct output {
 
 /* False: cannot be, and the reason was said. `program` and `pid` make the default name. */
 bool output_open(struct output *o, const struct settings *set, const char *program, int pid);
-void output_settle(struct output *o);           /* the program runs: final names from here on */
+void output_settle(struct output *o);           /* final names from here on */
+void output_begun(struct output *o);            /* the program runs: what had these names is not wanted any more */
 void output_turn(struct output *o, u64 now_ms); /* now and then: what is known so far reaches the file */
-void output_discard(struct output *o);          /* it does not: leave no trace */
+void output_discard(struct output *o);          /* all done, or it was never begun: leave no trace, what had these names has them again */
 
 /*
  * The session is complete: finishes the trace, writes the summaries and shows one of them as the settings say

@@ -2,6 +2,7 @@
 
 Every benchmark runs natively and under each tool, in turns, for several rounds, each in the reverse order of the one before;
 medians are compared. Where the bar is a few percent, the median of each round's ratio is: the machine's own pace changes less within a round.
+Runs of a minute are cut into slices, native and mlprof in turns, as that pace changes within the minute.
 A bar is one line of the project's speed promises: it says PASS or OVER with the figure that was measured
 in this run. Counts are checked in the same run: a fast profiler that forgets records is no good.
 """
@@ -12,7 +13,9 @@ import hashlib
 import json
 import os
 import platform
+import select
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -68,15 +71,23 @@ class Bench:
     def native(self, words, env):
         return (*self.timed(words, env), None)
 
-    def mlprof(self, words, env, *options):
+    def under_mlprof(self, words, *options):
+        """-> the trace, and the words that make it"""
         self.number += 1
         trace = os.path.join(self.place, f"m{self.number}.perfetto-trace")
-        took, out = self.timed([self.tools.mlprof, "run", "--quiet", "-o", trace, *options, "--", *words], env)
+        return trace, [self.tools.mlprof, "run", "--quiet", "-o", trace, *options, "--", *words]
+
+    def summary_of(self, trace):
         with open(trace.replace(".perfetto-trace", ".summary.json")) as file:
             summary = json.load(file)
         for old in glob.glob(trace.replace(".perfetto-trace", ".*")):
             os.unlink(old)
-        return took, out, summary
+        return summary
+
+    def mlprof(self, words, env, *options):
+        trace, words = self.under_mlprof(words, *options)
+        took, out = self.timed(words, env)
+        return took, out, self.summary_of(trace)
 
     def heaptrack(self, words, env):
         self.number += 1
@@ -135,6 +146,23 @@ class Bench:
         self.seen = seen
         return medians, summaries
 
+    def compare_in_slices(self, name, words, env, rounds):
+        """a long program natively and under mlprof at once, but only one of them ever runs. Returns medians of seconds, and summaries."""
+        self.seen, summaries = {"native": [], "mlprof": []}, []
+        for number in range(rounds):
+            trace, under = self.under_mlprof(words)
+            both = {"native": Sliced(self, words, env), "mlprof": Sliced(self, under, env)}
+            turns = list(both.values())[::-1 if number % 2 else 1]
+            while any([run.go_on(SLICE_SECONDS) for run in turns]):
+                pass
+            for way, run in both.items():
+                self.seen[way].append(run.end())
+            summaries.append(self.summary_of(trace))
+        medians = {way: statistics.median(values) for way, values in self.seen.items()}
+        ratios = " ".join(f"{ours / native:.3f}" for ours, native in zip(self.seen["mlprof"], self.seen["native"]))
+        print(f"  {name}: native {medians['native']:.4g}, mlprof {medians['mlprof']:.4g}, ratios {ratios}", file=sys.stderr, flush=True)
+        return medians, summaries
+
     def ratio(self):
         """what the last comparison says of mlprof against native, round by round"""
         return statistics.median(ours / native for ours, native in zip(self.seen["mlprof"], self.seen["native"]))
@@ -147,6 +175,43 @@ class Bench:
 
     def close(self):
         shutil.rmtree(self.place, ignore_errors=True)
+
+
+SLICE_SECONDS = 0.5
+
+
+class Sliced:
+    """a program with all that it starts, which stands still but when it is told to go on"""
+
+    def __init__(self, bench, words, env):
+        self.words, self.took = words, 0.0
+        self.errors = tempfile.TemporaryFile(dir=bench.place)
+        self.process = subprocess.Popen(["/bin/sh", "-c", 'kill -STOP $$; exec "$0" "$@"', *words], stdout=subprocess.DEVNULL, stderr=self.errors,
+                                        env={**os.environ, **env}, cwd=bench.place, start_new_session=True)
+        os.waitpid(self.process.pid, os.WUNTRACED)      # stopped
+        self.over = select.poll()
+        self.over.register(os.pidfd_open(self.process.pid), select.POLLIN)
+
+    def go_on(self, seconds):
+        """False: it has ended"""
+        if self.process.returncode is not None:
+            return False
+        os.killpg(self.process.pid, signal.SIGCONT)
+        start = time.monotonic()
+        ended = self.over.poll(seconds * 1000)
+        self.took += time.monotonic() - start
+        if ended:
+            self.process.wait()
+        else:
+            os.killpg(self.process.pid, signal.SIGSTOP)
+        return not ended
+
+    def end(self):
+        """seconds that it took"""
+        if self.process.returncode:
+            self.errors.seek(0)
+            raise Broken(f"{' '.join(self.words)} ended with {self.process.returncode}\n{self.errors.read()[-800:].decode()}")
+        return self.took
 
 
 def printed(word):
@@ -326,10 +391,9 @@ def whole(bench):
     env = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     for name, python, argument, tens in (("a whole numpy run", bench.python, "numpy", 1500), ("a whole PyTorch run", harness.PYTHON, "torch", 600)):
         words = [python, os.path.join(HERE, "steady.py"), argument, str(tens)]
-        ways = {"native": lambda: bench.native(words, env), "mlprof": lambda: bench.mlprof(words, env)}
-        medians, summaries = bench.compare(name, ways, 1 if bench.quick else 5, seconds_taken)
+        medians, summaries = bench.compare_in_slices(name, words, env, 1 if bench.quick else 5)
         bench.row(name, "s", medians)
-        bench.row("  finding functions to probe", "s", {"mlprof": statistics.median(s["overhead"]["bind_ns"] for s, _ in summaries) / 1e9})
+        bench.row("  finding functions to probe", "s", {"mlprof": statistics.median(s["overhead"]["bind_ns"] for s in summaries) / 1e9})
         bench.bar(name, bench.ratio(), 1.03, "x native")
 
 

@@ -52,6 +52,23 @@ def statuses(box):
     same("unwritable output", box.native([box.tools.mlprof, "run", "-o", "/no/such/dir/x", "--", "true"]).status, 125)
 
 
+@case("ways: a program that cannot be started leaves the last trace as it is")
+def not_started(box):
+    program, trace, raw = box.file("program"), box.file("kept.perfetto-trace", "old trace"), box.file("kept.raw", "old stream")
+    shutil.copy("/bin/true", program)
+    words = [box.tools.mlprof, "run", "--quiet", "-o", trace, f"--raw={raw}", "--", program]
+    with open(program, "ab"):                           # so the exec says ETXTBSY, after everything else went well
+        run = box.native(words)
+        same("status, stderr", (run.status, run.stderr), (126, f"mlprof: {program}: Text file busy\n"))
+    for path, text in ((trace, "old trace"), (raw, "old stream")):
+        with open(path) as file:
+            same(path, file.read(), text)
+    same("status", box.native(words).status, 0)
+    check("the old trace stayed", os.path.getsize(trace) > 1000 and os.path.getsize(raw) > 1000)
+    same("files", sorted(name for name in os.listdir(box.path) if "kept" in name or ".part" in name),
+         ["kept.perfetto-trace", "kept.raw", "kept.summary.json", "kept.summary.txt"])
+
+
 @case("ways: what is said where")
 def said(box):
     words = [box.compile("workloads/name_c.c")]
