@@ -33,12 +33,12 @@ static bool search_globally(struct operator *o)
 }
 
 /*
- * Answers for programs like Python, where only extensions know C++: by calling address, and behind that by calling module,
- * for there are thousands of addresses and a search takes long. Torn pairs do not match.
+ * Answers for programs like Python, where only extensions know C++: by the page that the call comes from, which is of one module,
+ * and behind that by module, for there are thousands of pages and a search takes long. Torn pairs do not match.
  */
 struct answer { u64 check, real; };
 
-static struct answer by_address[1024], by_module[256];
+static struct answer by_page[4096], by_module[1024];
 
 static u64 recall(const struct answer *a, u64 key)
 {
@@ -70,7 +70,7 @@ static u64 find_for_module(struct operator *o, u64 pc)
 	if (_dl_find_object((void *)(pc - 1), &caller) != 0)
 		return 0;
 	key = key_of(o, (u64)caller.dlfo_map_start);
-	a = &by_module[key >> 56];
+	a = &by_module[key >> 54];
 	found = recall(a, key);
 	if (!found) {
 		found = (u64)elf_meaning_for((const void *)(pc - 1), o->name);
@@ -81,8 +81,8 @@ static u64 find_for_module(struct operator *o, u64 pc)
 
 static __attribute__((noinline)) void *find(struct operator *o, u64 pc)
 {
-	u64 key = key_of(o, pc), found;
-	struct answer *a = &by_address[key >> 54];
+	u64 key = key_of(o, (pc - 1) >> 12), found;
+	struct answer *a = &by_page[key >> 52];
 
 	found = recall(a, key);
 	if (found)
