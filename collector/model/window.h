@@ -104,6 +104,8 @@ struct stream {
 	u32 nodes, node_room;
 	struct node_run *run;
 	u32 runs, run_room;
+	struct node_run afresh;         /* numbers from `first` on, which begin at `at`, are all that will be used again; at 0: nobody said so */
+	u32 afresh_run;                 /* the run they begin in */
 
 	/* for the sink */
 	u32 tid;

@@ -117,6 +117,8 @@ static bool decode_rare(struct cursor *c, const union chunk *chunk, u64 w)
 		x = extra_of_event(s, chunk_event(chunk, w, down));
 		x.event.ticks = t;
 		note_death(c->m, s, &x.event);
+		if (x.event.type == EVENT_unmapped_code)
+			stream_name_afresh(s);
 		class = !frees_first[x.event.type];
 	} else {
 		if (t >= c->end)
@@ -230,6 +232,8 @@ void decode_stream(struct cursor *c)
 {
 	struct stream *s = c->s;
 
+	if (unlikely(s->afresh.at))             /* said in a window that is over */
+		stream_forget_nodes(s);
 	while (s->head != s->tail) {
 		const struct piece *p = &s->queue[s->head & (s->room - 1)];
 

@@ -60,6 +60,8 @@ struct cursor {
 /* streams.c */
 struct image *image_find(struct merge *m, u32 pid, u64 born);
 void stream_name_node(struct stream *s, u64 pc, u32 parent);
+void stream_name_afresh(struct stream *s);      /* the next node is the first one that will be used again */
+void stream_forget_nodes(struct stream *s);     /* those before it, once what uses them has been taken */
 void streams_free_over(struct merge *m);
 void streams_release(struct merge *m);
 

@@ -172,6 +172,35 @@ void stream_name_node(struct stream *s, u64 pc, u32 parent)
 	s->label[s->nodes - 1] = s->label[s->nodes] = LABEL_NONE;
 }
 
+void stream_name_afresh(struct stream *s)
+{
+	const struct node_run *run = &s->run[s->runs - 1];
+
+	s->afresh = (struct node_run) { run->first + (s->nodes - run->at), s->nodes };
+	s->afresh_run = s->runs - 1;
+}
+
+#define MOVE_DOWN(list, from, count) memmove(&(list)[1], &(list)[from], (count) * sizeof(*(list)))
+
+void stream_forget_nodes(struct stream *s)
+{
+	u32 from = s->afresh.at, kept = s->nodes - from, i;
+
+	MOVE_DOWN(s->pc, from, kept);
+	MOVE_DOWN(s->parent, from, kept);
+	MOVE_DOWN(s->number, from, kept);
+	MOVE_DOWN(s->label, from, kept + 1);
+	s->nodes = 1 + kept;
+	ARRAY_ROOM(s->run, s->run_room, s->runs + 1);
+	memmove(&s->run[2], &s->run[s->afresh_run + 1], (s->runs - s->afresh_run - 1) * sizeof(*s->run));
+	s->runs -= s->afresh_run - 1;
+	s->run[0] = (struct node_run) { 0, 0 };
+	s->run[1] = (struct node_run) { s->afresh.first, 1 };
+	for (i = 2; i < s->runs; i++)
+		s->run[i].at -= from - 1;
+	s->afresh = (struct node_run) { 0 };
+}
+
 void streams_release(struct merge *m)
 {
 	struct stream *s, *next;

@@ -284,6 +284,58 @@ static void test_lost(void)
 	merge_free(m);
 }
 
+/* Numbers begin afresh: those before are forgotten, but not before the window they were last used in is over. */
+static void test_afresh(void)
+{
+	struct merge *m = new_merge();
+	struct stream *s;
+	struct gen g;
+	u32 i, before, room;
+
+	clear();
+	gen_init(&g, 9, 900, 0, enqueue, NULL);
+	for (i = 1; i <= 100; i++)
+		gen_node(&g, i - 1, 0x1000 + i);
+	gen_alloc(&g, 1000, 8, 1, 100);
+	gen_event(&g, 1001, EVENT_unmapped_code, NULL, 0, NULL);
+	gen_node(&g, 0, 0x2001);
+	gen_node(&g, 101, 0x2002);
+	gen_alloc(&g, 1002, 16, 1, 102);
+	gen_flush(&g);
+	gen_node(&g, 102, 0x2003);              /* this chunk is lost */
+	gen_free(&g, 2000, 16);
+	gen_flush(&g);
+	gen_node(&g, 102, 0x2004);
+	gen_alloc(&g, 3000, 24, 1, 104);
+	g.chunk.head.lost = 1;
+	gen_flush(&g);
+	push(m, queue[0][0]);
+	merge_advance(m, 1500);
+	s = merge_find(m, 9, 900, 0);
+	ok(stream_node(s, 100) && s->pc[stream_node(s, 100)] == 0x1064 && s->pc[stream_node(s, 102)] == 0x2002, "all are known at first");
+	before = s->nodes;
+	push(m, queue[0][2]);
+	merge_advance(m, 3500);
+	ok(s->nodes == before - 100 + 1, "old ones are gone with the next window");
+	ok(!stream_node(s, 1) && !stream_node(s, 100) && !stream_node(s, 103), "and are not known any more");
+	ok(s->pc[stream_node(s, 101)] == 0x2001 && s->pc[stream_node(s, 102)] == 0x2002 && s->pc[stream_node(s, 104)] == 0x2004, "the others are");
+	ok(s->parent[stream_node(s, 104)] == 102 && s->label[s->nodes] == LABEL_NONE && !stream_node(s, 105), "with all that belongs to them");
+	room = s->node_room;
+	for (i = 0; i < 1000; i++) {
+		clear();
+		gen_event(&g, 4000 + 10 * i, EVENT_unmapped_code, NULL, 0, NULL);
+		for (u32 n = 0; n < 50; n++)
+			gen_node(&g, n ? g.nodes : 0, 0x3000 + i);
+		gen_alloc(&g, 4001 + 10 * i, 32, 1, g.nodes);
+		gen_flush(&g);
+		push(m, queue[0][0]);
+		merge_advance(m, 4005 + 10 * i);
+	}
+	ok(s->pc[stream_node(s, g.nodes)] == 0x3000 + 999, "a thousand times afresh: the last one is known");
+	ok(s->runs <= 3 && s->node_room <= 2 * room, "and nothing has piled up: %u runs, room for %u nodes", s->runs, s->node_room);
+	merge_free(m);
+}
+
 /* ---- two versions of one chunk ------------------------------------------------------------------------ */
 
 static union chunk version(u32 nodes, u32 base)
@@ -337,6 +389,7 @@ int main(void)
 	test_order_in_stream();
 	test_late();
 	test_lost();
+	test_afresh();
 	test_versions();
 	clear();
 	free(seen);
