@@ -63,6 +63,7 @@ HOOKED void *malloc(size_t size)
 
 	if (unlikely(!v.context))
 		return pass_malloc(size);
+	stack_fetch(v.context);
 	p = REAL(malloc)(size);
 	if (likely(p))
 		note_alloc_inline(v, p, size, CALLER());

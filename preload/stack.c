@@ -28,6 +28,7 @@ static void clear_entries(struct stack_cache *s)
 	memset(s->recent, 0, sizeof s->recent);         /* NO_ENTRY */
 	s->last.slots = 0;
 	s->arena_used = 0;
+	s->now = s->expected = s->entry[NO_ENTRY].next = NO_ENTRY;
 }
 
 /*
@@ -60,11 +61,12 @@ void stack_forget(struct context *c, u64 t)
 
 	clear_entries(s);
 	stack_names_forget(s);
+	s->names_before = c->nodes;
 	s->epoch = guest.epoch;
 	EMIT_TEXT(c, t, unmapped_code, NULL, 0);
 }
 
-/* Not at once: a walk may be under way that is just being sent. The next stack finds the epoch wrong. */
+/* Not at once: a walk may be under way that is just being sent or named. The next stack finds the epoch wrong. */
 void stack_forget_later(struct context *c)
 {
 	c->stacks.epoch = guest.epoch - 1;
@@ -85,22 +87,31 @@ static void keep(struct stack_cache *s, const struct walk *w, struct caller at, 
 	end[PATH_PAD].slots = joined ? w->outside.slots + next->slots : 0;
 	end[PATH_PAD].links = joined ? next->links + 1 : 0;
 	s->arena_used += p.slots + PATH_PAD + 1;
-	*e = (struct stack_entry){ at.pc, at.sp, at.bp, p, w->uses_bp, node };
+	*e = (struct stack_entry){ .pc = at.pc, .sp = at.sp, .bp = at.bp, .path = p, .uses_bp = w->uses_bp, .node = node };
 	s->last = p;
+}
+
+static u32 name(struct context *c, const struct walk *w, struct caller at)
+{
+	return stack_name(c, w->chain, at.pc, w->first, w->slots, w->outside.slots);
 }
 
 static u32 miss(struct context *c, struct caller at, u64 t, struct stack_entry *victim)
 {
 	struct stack_cache *s = &c->stacks;
-	struct walk w;
+	struct walk w = stack_walk(c, at);
 	u32 node;
 
-	w = stack_walk(c, at);
 	modules_announce(c, t);
+	node = name(c, &w, at);
+	if (unlikely(!node && w.outside.slots)) {       /* it joined a stack whose names have been forgotten: to the end, then */
+		s->last.slots = 0;
+		w = stack_walk(c, at);
+		node = name(c, &w, at);
+	}
 	c->slot->head.stack_misses++;
 	c->slot->head.lost_stacks += w.cut;
 	c->slot->head.hard_stacks += w.guessed;
-	node = stack_name(c, w.chain, at.pc, w.first, w.slots);
 	if (!w.foreign && !w.guessed && w.slots)
 		keep(s, &w, at, node, victim);
 	return node;
@@ -125,34 +136,62 @@ static u64 deep_hash(const struct context *c, struct caller at, u64 h)
 	return h * 0xd6e8feb86659fd93ull;
 }
 
-u32 stack_not_recent(struct context *c, struct caller at, u64 t, u64 h)
+/* A way of the set to be filled. What it held may be forgotten, and the stack may not be kept. */
+static u32 give_up_entry(struct stack_cache *s, u32 set, u16 tag)
+{
+	u32 way = s->victim++ % CACHE_WAYS, number = 1 + set * CACHE_WAYS + way;
+
+	s->tag[set][way] = tag;
+	s->entry[number] = (struct stack_entry){ 0 };
+	return number;
+}
+
+static u32 follows(struct stack_cache *s, u32 number)
+{
+	s->entry[s->now].next = (u16)number;
+	return stack_is_now(s, number);
+}
+
+static u32 not_recent(struct context *c, struct caller at, u64 t, u64 h, u16 *recent)
 {
 	struct stack_cache *s = &c->stacks;
-	u16 *recent = &s->recent[h >> (64 - RECENT_LOG)], *tags, tag;
-	u32 set, way;
+	const u16 *tags;
+	u32 set, way, node;
+	u16 tag;
 
-	if (unlikely(s->epoch != guest.epoch))
-		stack_forget(c, t);
 	h = deep_hash(c, at, h);
 	if (unlikely(s->arena_used >= (u32)ARENA_SLOTS << s->growth))
 		clear_or_grow(c);
 	set = h >> (64 - CACHE_SETS_LOG - s->growth);
 	tags = s->tag[set];
 	tag = h | 1;
-	for (way = 0; way < CACHE_WAYS; way++) {
-		const struct stack_entry *e = &s->entry[1 + set * CACHE_WAYS + way];
-
-		if (tags[way] == tag && stack_is(s, e, at)) {
-			*recent = (u16)(e - s->entry);
-			s->last = e->path;
-			return e->node;
+	for (way = 0; way < CACHE_WAYS; way++)
+		if (tags[way] == tag && stack_is(s, &s->entry[1 + set * CACHE_WAYS + way], at)) {
+			*recent = (u16)(1 + set * CACHE_WAYS + way);
+			return follows(s, *recent);
 		}
-	}
-	way = s->victim++ % CACHE_WAYS;
-	tags[way] = tag;
-	*recent = (u16)(1 + set * CACHE_WAYS + way);
-	s->entry[*recent].pc = 0;               /* what it held may be forgotten, and this stack may not be kept */
-	return miss(c, at, t, &s->entry[*recent]);
+	*recent = (u16)give_up_entry(s, set, tag);
+	node = miss(c, at, t, &s->entry[*recent]);
+	s->entry[s->now].next = *recent;
+	s->now = *recent;
+	s->expected = NO_ENTRY;
+	return node;
+}
+
+static u64 stack_hash(struct caller at)
+{
+	return (at.pc ^ at.sp * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull;
+}
+
+u32 stack_not_expected(struct context *c, struct caller at, u64 t)
+{
+	struct stack_cache *s = &c->stacks;
+	u64 h = stack_hash(at);
+	u16 *recent = &s->recent[h >> (64 - RECENT_LOG)];
+
+	if (unlikely(s->epoch != guest.epoch))
+		stack_forget(c, t);
+	return stack_is(s, &s->entry[*recent], at) ? follows(s, *recent) : not_recent(c, at, t, h, recent);
 }
 
 /* ---- the other ways ------------------------------------------------------------------- */
@@ -163,7 +202,7 @@ static u32 caller_only(struct context *c, struct caller at, u64 t)
 		stack_forget(c, t);
 	cfi_rule(at.pc);                /* for the module it is in */
 	modules_announce(c, t);
-	return stack_name(c, chain_of(0, at.pc), at.pc, 0, 0);
+	return stack_name(c, chain_of(0, at.pc), at.pc, 0, 0, false);
 }
 
 /* For tests: every stack, cached or walked, is compared with what libunwind finds now. */

@@ -26,16 +26,11 @@ struct caller {
 	})
 #define FRAME() ((u64)__builtin_frame_address(0))
 
-u32 stack_not_recent(struct context *c, struct caller at, u64 t, u64 hash);
+u32 stack_not_expected(struct context *c, struct caller at, u64 t);
 u32 stack_other(struct context *c, struct caller at, u64 t);     /* --stacks other than full */
 void stack_start(struct context *c);            /* a context begins, or goes to a thread with another stack */
 void stack_forget(struct context *c, u64 t);    /* code was unloaded: addresses mean something else */
-void stack_forget_later(struct context *c);     /* chunks that named nodes were dropped */
-
-static inline u64 stack_hash(struct caller at)
-{
-	return (at.pc ^ at.sp * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull;
-}
+void stack_forget_later(struct context *c);     /* chunks that named nodes were dropped, or there are very many of them */
 
 static inline __attribute__((always_inline)) bool path_unchanged(const struct stack_cache *s, struct path p)
 {
@@ -57,16 +52,34 @@ static inline __attribute__((always_inline)) bool stack_is(const struct stack_ca
 	return e->pc == at.pc && e->sp == at.sp && (!e->uses_bp || e->bp == at.bp) && path_unchanged(s, e->path);
 }
 
+static inline __attribute__((always_inline)) u32 stack_is_now(struct stack_cache *s, u32 number)
+{
+	const struct stack_entry *e = &s->entry[number];
+
+	s->last = e->path;
+	s->now = (u16)number;
+	s->expected = e->next;
+	__builtin_prefetch(&s->entry[e->next]);
+	return e->node;
+}
+
 static inline __attribute__((always_inline)) u32 stack_lookup(struct context *c, struct caller at, u64 t)
 {
 	struct stack_cache *s = &c->stacks;
-	u64 h = stack_hash(at);
-	const struct stack_entry *e = &s->entry[s->recent[h >> (64 - RECENT_LOG)]];
 
-	if (unlikely(s->epoch != guest.epoch || !stack_is(s, e, at)))
-		return stack_not_recent(c, at, t, h);
-	s->last = e->path;
-	return e->node;
+	if (unlikely(s->epoch != guest.epoch || !stack_is(s, &s->entry[s->expected], at)))
+		return stack_not_expected(c, at, t);
+	return stack_is_now(s, s->expected);
+}
+
+/* Before the real function is called: what the stack will be compared with is on its way meanwhile. */
+static inline __attribute__((always_inline)) void stack_fetch(const struct context *c)
+{
+	const struct stack_cache *s = &c->stacks;
+	const union arena_slot *slot = &s->arena[s->entry[s->expected].path.first];
+
+	__builtin_prefetch(slot);
+	__builtin_prefetch(slot + 4);
 }
 
 /* t is the stamp of the record that the stack is for: what has to be said before it must not be older than the collector

@@ -7,6 +7,9 @@
  * That needs more than return addresses: a frame whose CFA hangs on rbp (alloca, frame pointers) is only
  * where it was if the slot that rbp came from is unchanged too.
  *
+ * Programs that run in rounds ask for the same stacks in the same order: an entry knows which one came after it, and that one is
+ * fetched and tried before any is searched for.
+ *
  * Stacks share what is outside of the place where they part, as branches of a tree: a path is a run of slots in the
  * arena, and behind it the path that goes on from there.
  *
@@ -53,11 +56,12 @@ struct stack_entry {
 	u64 pc, sp;                 /* where the hook was called from */
 	u64 bp;                     /* rbp there, if uses_bp */
 	struct path path;           /* slots 0: empty entry */
-	u32 uses_bp;
+	u16 uses_bp;
+	u16 next;                   /* the entry of the stack that came after this one the last time */
 	u32 node;
 };
 
-/* hash of a frame and all outside of it -> node number; the pc makes a false match even less likely */
+/* hash of a frame and all outside of it -> node number; the pc makes a false match even less likely. A line of the CPU's cache has four. */
 struct node_entry {
 	u64 chain;
 	u32 pc, node;               /* node 0: empty */
@@ -68,9 +72,12 @@ struct node_back { u64 pc; u32 parent; };
 struct stack_cache {
 	u64 epoch;
 	u32 arena_used;
+	u16 now, expected;          /* entries of the most recent stack, and of the one that came after it the last time */
 	struct path last;           /* most recent stack, for joins */
 	struct node_entry *table;
 	u32 table_size, table_used;
+	u32 names_before;           /* numbers given out before they began afresh */
+	bool last_was_new;          /* the last stack that was looked for there; the next one may be, too */
 	struct node_back *by_number;    /* tests only: to read a stack back */
 	u32 victim;                 /* which way of a set is given up next */
 	u32 growth;                 /* log2 */
@@ -79,7 +86,7 @@ struct stack_cache {
 	struct { u64 misses, chunks, nodes; } cleared;  /* counts when it was last cleared */
 	u16 recent[1 << RECENT_LOG];    /* by caller: its last stack, in entry[] */
 	u16 tag[CACHE_ENTRIES / CACHE_WAYS][CACHE_WAYS];    /* by caller and a few frames outside of it; 0: no entry */
-	struct stack_entry entry[1 + CACHE_ENTRIES];        /* NO_ENTRY is never filled */
+	struct stack_entry entry[1 + CACHE_ENTRIES];        /* NO_ENTRY is never filled, but has a next */
 	union arena_slot arena[ARENA_SLOTS_MAX + STACK_SLOTS] __attribute__((aligned(64)));
 	struct slot_extra extra[ARENA_SLOTS_MAX + STACK_SLOTS];
 };

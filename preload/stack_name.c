@@ -1,11 +1,22 @@
 /*
- * stack_name.c - a number for each frame with all outside of it; a number is sent once, by a node record.
+ * stack_name.c - a number for each frame with all outside of it, which a node record tells.
+ *
+ * A frame may get another number later: the table of those that are known stays as large as the CPU's cache, and what it has
+ * forgotten is named again. Most stacks that are not in the table were never seen before, and to find that out in memory takes
+ * longer than to walk a stack. Whoever receives the records finds out which frames are the same.
  */
 #include "stack_name.h"
 #include "buffer.h"
+#include "stack.h"
 #include "stack_hash.h"
 
-enum { TABLE_FIRST = 1024, FETCH_MAX = 8 };
+enum {
+	TABLE_FIRST = 1024,
+	TABLE_MAX = 1 << 16,
+	TABLE_WAYS = 4,
+	NAMES_MAX = 1 << 22,        /* then numbers begin afresh: whoever receives them need not know more at a time */
+	FETCH_MAX = 8,
+};
 
 u64 hash_power[STACK_SLOTS];
 
@@ -24,15 +35,36 @@ extern const char probe_common[], probe_common_end[];  /* the trampoline: probe_
 /* Whoever is called through it was called by its caller: it is no frame of the program. */
 static bool is_trampoline(u64 pc) { return pc - (u64)probe_common < (u64)(probe_common_end - probe_common); }
 
-static u32 table_first(const struct stack_cache *s, u64 chain) { return (u32)(chain >> 32) & (s->table_size - 1); }
-
-static struct node_entry *table_slot(const struct stack_cache *s, u64 chain, u64 pc)
+static struct node_entry *table_line(const struct stack_cache *s, u64 chain)
 {
-	u32 i = table_first(s, chain);
+	return &s->table[(u32)(chain >> 32) & (s->table_size - TABLE_WAYS)];
+}
 
-	while (s->table[i].node && (s->table[i].chain != chain || s->table[i].pc != (u32)pc))
-		i = (i + 1) & (s->table_size - 1);
-	return &s->table[i];
+/* What is looked for stays: it changes places with the first one of its line, which is not given up. */
+static u32 known(const struct stack_cache *s, u64 chain, u64 pc)
+{
+	struct node_entry *line, *e, found;
+
+	if (unlikely(!s->table))
+		return 0;
+	for (line = e = table_line(s, chain); e < line + TABLE_WAYS; e++)
+		if (e->chain == chain && e->pc == (u32)pc) {
+			found = *e;
+			*e = *line;
+			*line = found;
+			return found.node;
+		}
+	return 0;
+}
+
+/* Into a free place of its line, or that of another one. */
+static void table_put(const struct stack_cache *s, struct node_entry new)
+{
+	struct node_entry *line = table_line(s, new.chain), *e = line;
+
+	while (e < line + TABLE_WAYS && e->node)
+		e++;
+	*(e < line + TABLE_WAYS ? e : line + 1 + new.node % (TABLE_WAYS - 1)) = new;
 }
 
 static bool table_grow(struct stack_cache *s)
@@ -48,15 +80,10 @@ static bool table_grow(struct stack_cache *s)
 	s->table_size = size;
 	for (u32 i = 0; i < old_size; i++)
 		if (old[i].node)
-			*table_slot(s, old[i].chain, old[i].pc) = old[i];
+			table_put(s, old[i]);
 	if (old)
 		sys_munmap(old, sizeof *old * old_size);
 	return true;
-}
-
-static u32 known(const struct stack_cache *s, u64 chain, u64 pc)
-{
-	return likely(s->table) ? table_slot(s, chain, pc)->node : 0;
 }
 
 static u32 name_new(struct context *c, u64 chain, u32 parent, u64 pc)
@@ -64,12 +91,16 @@ static u32 name_new(struct context *c, u64 chain, u32 parent, u64 pc)
 	struct stack_cache *s = &c->stacks;
 	u32 node;
 
-	if (unlikely(s->table_used * 8ull >= s->table_size * 5ull) && !table_grow(s))
+	if (unlikely(s->table_used * 2ull >= s->table_size && s->table_size < TABLE_MAX) && !table_grow(s) && !s->table)
 		return 0;
-	if (unlikely(c->nodes >= NODE_MASK - 1))
+	if (unlikely(c->nodes >= NODE_MASK - 1)) {
+		c->slot->head.lost_stacks++;
 		return 0;
+	}
+	if (unlikely(c->nodes - s->names_before == NAMES_MAX))
+		stack_forget_later(c);
 	node = parent && is_trampoline(pc) && !s->by_number ? parent : buffer_node(c, parent, pc);
-	*table_slot(s, chain, pc) = (struct node_entry){ chain, (u32)pc, node };
+	table_put(s, (struct node_entry){ chain, (u32)pc, node });
 	s->table_used++;
 	if (unlikely(s->by_number) && node < CHECKED_NODES)
 		s->by_number[node] = (struct node_back){ pc, parent };
@@ -94,7 +125,7 @@ void stack_chain(struct stack_cache *s, u32 first, u32 end)
 static void fetch_name(const struct stack_cache *s, u64 chain)
 {
 	if (likely(s->table))
-		__builtin_prefetch(&s->table[table_first(s, chain)]);
+		__builtin_prefetch(table_line(s, chain));
 }
 
 /*
@@ -134,15 +165,24 @@ static u32 first_known(struct stack_cache *s, u64 chain, u64 pc, u32 *at, u32 en
 	return 0;
 }
 
-u32 stack_name(struct context *c, u64 chain, u64 pc, u32 first, u32 slots)
+u32 stack_name(struct context *c, u64 chain, u64 pc, u32 first, u32 slots, bool joined)
 {
 	struct stack_cache *s = &c->stacks;
-	u32 node = known(s, chain, pc), i = first;
+	bool likely_new = s->last_was_new;
+	u32 node, i = first;
 
+	fetch_name(s, chain);
+	if (likely_new)
+		fetch_names(s, chain, pc, first, first + slots);
+	node = known(s, chain, pc);
+	s->last_was_new = !node;
 	if (node)
 		return node;
-	fetch_names(s, chain, pc, first, first + slots);
+	if (!likely_new)
+		fetch_names(s, chain, pc, first, first + slots);
 	node = first_known(s, chain, pc, &i, first + slots);
+	if (unlikely(!node && joined))
+		return 0;
 	while (i-- > first)
 		if (s->extra[i].chain)
 			node = name_new(c, s->extra[i].chain, node, s->arena[i].value);

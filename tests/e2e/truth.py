@@ -171,6 +171,20 @@ def stacks(box):
         same(f"wrong stacks of {found.group(1)}", int(found.group(2)), 0)
 
 
+@case("truth: stacks that are all new, ten million frames of them, stay right and take no memory of the program's")
+def all_new(box):
+    """each of these stacks is forgotten soon, and their numbers begin afresh twice"""
+    run = box.run([box.compile("bench/pair.c", "pair"), "--books", "--pairs=250000", "--depth=50", "--walk=1000000000"])
+    losses, rows = run.summary["losses"], run.summary["peak"]["by_stack"]
+    same("losses", {key: losses[key] for key in ("records", "stacks", "late", "bad_chunks")}, dict.fromkeys(("records", "stacks", "late", "bad_chunks"), 0))
+    check("not nearly all of them new", run.summary["overhead"]["stack_misses"] >= 250000)
+    turns = [[f["function"] for f in row["frames"] if f["function"] in ("turn", "left_turn", "right_turn")] for row in rows]
+    same("turns in each stack at the peak", {len(way) for way in turns if way}, {len(turns[0])})
+    check(f"{len(turns[0])} turns", len(turns[0]) >= 40)
+    check("stacks at the peak are the same", len({tuple(way) for way in turns}) > len(turns) / 2)
+    check(f"highest RSS {run.summary['totals']['peak_rss_bytes']}", run.summary["totals"]["peak_rss_bytes"] < 32 << 20)
+
+
 @case("truth: a thread that sleeps holds nothing back")
 def sleeper(box):
     """the collector's memory stays small while one thread of the program never does anything"""
