@@ -178,6 +178,10 @@ bool output_open(struct output *o, const struct settings *set, const char *progr
 	*o = (struct output){ 0 };
 	if (!usable_name("--output", set->output) || !usable_name("--raw", set->raw))
 		return false;
+	if (set->raw && set->output && !strcmp(set->raw, set->output)) {
+		say("--output and --raw name the same file '%s'", set->raw);
+		return false;
+	}
 	bool good = file_init(&o->trace, set->output ? strdup(set->output) : default_name(program, pid)) &&
 		(!set->raw || file_init(&o->raw, strdup(set->raw)));
 
@@ -219,8 +223,8 @@ void output_discard(struct output *o)
 	o->writer = NULL;
 	symbols_free(o->functions);
 	o->functions = NULL;
-	file_discard(&o->trace);
 	file_discard(&o->raw);
+	file_discard(&o->trace);
 }
 
 /* ---- the end ----------------------------------------------------------------------- */

@@ -10,11 +10,18 @@
 #include "elf_image.h"
 #include "note.h"
 
+/* The real operator for callers in one module. All four words are of one mind, or it is none: other threads may be writing them. */
+struct scope {
+	u64 start, size, real, check;
+};
+
 struct operator {
 	const char *name;
 	void *real;             /* in the global scope; NULL: not looked for yet, or to be looked for per caller */
 	bool searched;
 	bool record;            /* it comes with the allocator, and so does not call malloc */
+	u16 written;            /* scopes, so far */
+	struct scope scope[4];  /* the modules that have asked last */
 };
 
 /* ---- finding ------------------------------------------------------------------------- */
@@ -32,13 +39,10 @@ static bool search_globally(struct operator *o)
 	return o->real;
 }
 
-/*
- * Answers for programs like Python, where only extensions know C++: by the page that the call comes from, which is of one module,
- * and behind that by module, for there are thousands of pages and a search takes long. Torn pairs do not match.
- */
+/* Answers for programs like Python, where only extensions know C++: by module, for a search takes long. Torn pairs do not match. */
 struct answer { u64 check, real; };
 
-static struct answer by_page[4096], by_module[1024];
+static struct answer by_module[1024];
 
 static u64 recall(const struct answer *a, u64 key)
 {
@@ -61,6 +65,29 @@ static u64 key_of(const struct operator *o, u64 where)
 	return ((key ^ key >> 31) + (u64)o) * 0xbf58476d1ce4e5b9ull;
 }
 
+static u64 check_of(struct scope s)
+{
+	return ((s.start + guest.epoch) * 0x9e3779b97f4a7c15ull ^ s.size) * 0xbf58476d1ce4e5b9ull ^ s.real * 0xd6e8feb86659fd93ull;
+}
+
+static struct scope read_scope(const struct scope *s)
+{
+	return (struct scope){
+		__atomic_load_n(&s->start, __ATOMIC_RELAXED), __atomic_load_n(&s->size, __ATOMIC_RELAXED),
+		__atomic_load_n(&s->real, __ATOMIC_RELAXED), __atomic_load_n(&s->check, __ATOMIC_RELAXED),
+	};
+}
+
+static void write_scope(struct operator *o, struct scope new)
+{
+	struct scope *s = &o->scope[__atomic_fetch_add(&o->written, 1, __ATOMIC_RELAXED) % 4];
+
+	__atomic_store_n(&s->start, new.start, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->size, new.size, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->real, new.real, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->check, check_of(new), __ATOMIC_RELAXED);
+}
+
 static u64 find_for_module(struct operator *o, u64 pc)
 {
 	struct dl_find_object caller;
@@ -76,22 +103,20 @@ static u64 find_for_module(struct operator *o, u64 pc)
 		found = (u64)elf_meaning_for((const void *)(pc - 1), o->name);
 		remember(a, key, found);
 	}
+	if (found)
+		write_scope(o, (struct scope){ (u64)caller.dlfo_map_start, (u64)caller.dlfo_map_end - (u64)caller.dlfo_map_start, found, 0 });
 	return found;
 }
 
 static __attribute__((noinline)) void *find(struct operator *o, u64 pc)
 {
-	u64 key = key_of(o, (pc - 1) >> 12), found;
-	struct answer *a = &by_page[key >> 52];
+	for (u32 i = 0; i < 4; i++) {
+		struct scope s = read_scope(&o->scope[i]);
 
-	found = recall(a, key);
-	if (found)
-		return (void *)found;
-	if (search_globally(o))
-		return o->real;
-	found = find_for_module(o, pc);
-	remember(a, key, found);
-	return (void *)found;
+		if (pc - 1 - s.start < s.size && s.check == check_of(s))
+			return (void *)s.real;
+	}
+	return search_globally(o) ? o->real : (void *)find_for_module(o, pc);
 }
 
 /* ---- shapes -------------------------------------------------------------------------- */

@@ -32,8 +32,8 @@ static void clear_entries(struct stack_cache *s)
 }
 
 /*
- * The arena is full. Is it too small, or would no size do? New stacks bring new nodes, several each: if there were fewer of
- * those than misses, most stacks had been known. A larger arena leaves the CPU's cache, so it must pay: with fewer misses for
+ * The arena is full. Is it too small, or would no size do? New stacks, or ones whose names are forgotten, bring new nodes, several
+ * each: if there were fewer of those than misses, most stacks had been known. A larger arena leaves the CPU's cache, so it must pay: with fewer misses for
  * what is recorded.
  */
 static void clear_or_grow(struct context *c)
@@ -61,9 +61,13 @@ void stack_forget(struct context *c, u64 t)
 
 	clear_entries(s);
 	stack_names_forget(s);
-	s->names_before = c->nodes;
 	s->epoch = guest.epoch;
 	EMIT_TEXT(c, t, unmapped_code, NULL, 0);
+	if (c->nodes > NODE_RESTART) {
+		c->nodes = 0;
+		buffer_next_chunk(c);
+	}
+	s->names_before = c->nodes;
 }
 
 /* Not at once: a walk may be under way that is just being sent or named. The next stack finds the epoch wrong. */
@@ -110,7 +114,7 @@ static u32 miss(struct context *c, struct caller at, u64 t, struct stack_entry *
 		node = name(c, &w, at);
 	}
 	c->slot->head.stack_misses++;
-	c->slot->head.lost_stacks += w.cut;
+	c->slot->head.lost_stacks += w.cut || !node;
 	c->slot->head.hard_stacks += w.guessed;
 	if (!w.foreign && !w.guessed && w.slots)
 		keep(s, &w, at, node, victim);
@@ -213,6 +217,8 @@ static u32 checked(struct context *c, struct caller at, u64 t)
 
 	n = unwind_stack(at, truth, STACK_DEPTH);
 	for (i = 0; i < n && at_node; i++) {
+		if (at_node >= CHECKED_NODES)
+			return node;
 		struct node_back e = c->stacks.by_number[at_node];
 
 		if (e.pc != truth[i])
@@ -241,7 +247,8 @@ void stack_start(struct context *c)
 	if (s->arena_used)              /* else it is new, or has just been cleared */
 		clear_entries(s);
 	note_counts(c);
-	s->epoch = guest.epoch;
+	if (!c->nodes)                  /* else names may have to be forgotten that a thread before this one has given */
+		s->epoch = guest.epoch;
 	if (guest.stacks == STACKS_CHECKED && !s->by_number)
 		s->by_number = sys_memory(sizeof(struct node_back) * CHECKED_NODES);
 }

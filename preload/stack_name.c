@@ -93,11 +93,7 @@ static u32 name_new(struct context *c, u64 chain, u32 parent, u64 pc)
 
 	if (unlikely(s->table_used * 2ull >= s->table_size && s->table_size < TABLE_MAX) && !table_grow(s) && !s->table)
 		return 0;
-	if (unlikely(c->nodes >= NODE_MASK - 1)) {
-		c->slot->head.lost_stacks++;
-		return 0;
-	}
-	if (unlikely(c->nodes - s->names_before == NAMES_MAX))
+	if (unlikely(c->nodes - s->names_before >= NAMES_MAX))
 		stack_forget_later(c);
 	node = parent && is_trampoline(pc) && !s->by_number ? parent : buffer_node(c, parent, pc);
 	table_put(s, (struct node_entry){ chain, (u32)pc, node });
@@ -130,7 +126,8 @@ static void fetch_name(const struct stack_cache *s, u64 chain)
 
 /*
  * Chains of the next few frames outwards; `chain` and `pc` are of the frame inside of them.
- * The table is larger than the CPU's cache, and the frames of a new stack are looked for one by one: all at once takes as long as one.
+ * The table is larger than the nearest of the CPU's caches, and the frames of a new stack are looked for one by one: all at once takes
+ * as long as one.
  */
 static void fetch_names(struct stack_cache *s, u64 chain, u64 pc, u32 first, u32 end)
 {

@@ -4,6 +4,8 @@
 #include "clock.h"
 #include "../util/array.h"
 
+enum { LATELY = 8 };
+
 void clock_add(struct clock *c, u64 ticks, u64 ns)
 {
 	const struct clock_pair *last = c->count ? &c->at[c->count - 1] : NULL;
@@ -14,10 +16,13 @@ void clock_add(struct clock *c, u64 ticks, u64 ns)
 	c->at[c->count++] = (struct clock_pair) { ticks, ns };
 }
 
+/* Most ask for what has just happened. */
 static u32 line_of(const struct clock *c, u64 ticks)
 {
 	u32 low = 0, high = c->count - 1;
 
+	if (high > LATELY && c->at[high - LATELY].ticks <= ticks)
+		low = high - LATELY;
 	while (high - low > 1) {
 		u32 mid = (low + high) / 2;
 
@@ -43,6 +48,8 @@ u64 clock_ns(const struct clock *c, u64 ticks)
 	if (c->count == 1)
 		return clamp((__int128)c->at->ns + ticks - c->at->ticks);
 	a = &c->at[line_of(c, ticks)];
+	if (ticks - a[0].ticks <= UINT32_MAX && a[1].ns - a[0].ns <= UINT32_MAX)        /* most lines: without a long division */
+		return clamp(a[0].ns + (ticks - a[0].ticks) * (a[1].ns - a[0].ns) / (a[1].ticks - a[0].ticks));
 	return clamp(a[0].ns + ((__int128)ticks - a[0].ticks) * (a[1].ns - a[0].ns) / (a[1].ticks - a[0].ticks));
 }
 

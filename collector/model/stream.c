@@ -7,6 +7,10 @@ u32 stream_node(const struct stream *s, u32 number)
 {
 	u32 low = 0, high = s->runs, end, i;
 
+	if (number > NODE_RESTART / 2 && s->restart)
+		high = s->restart;
+	else
+		low = s->restart;
 	while (high - low > 1) {
 		u32 mid = (low + high) / 2;
 

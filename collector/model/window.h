@@ -106,6 +106,7 @@ struct stream {
 	u32 runs, run_room;
 	struct node_run afresh;         /* numbers from `first` on, which begin at `at`, are all that will be used again; at 0: nobody said so */
 	u32 afresh_run;                 /* the run they begin in */
+	u32 restart;                    /* the run that begins at 1 again, behind greater numbers; 0: none */
 
 	/* for the sink */
 	u32 tid;

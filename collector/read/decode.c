@@ -72,6 +72,8 @@ static void begin_piece(struct stream *s, const struct piece *p)
 	s->ticks = p->t0;
 	if (!p->to.nodes || base - run->first == s->nodes - run->at)
 		return;
+	if (base < run->first)
+		s->restart = s->runs;
 	ARRAY_ROOM(s->run, s->run_room, s->runs + 1);
 	s->run[s->runs++] = (struct node_run) { base, s->nodes };
 }

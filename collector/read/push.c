@@ -130,7 +130,7 @@ static int cut(struct merge *m, struct stream *s, struct piece *p)
 		p->from = s->taken;
 		return 0;
 	}
-	if (h->node_base < s->node_next)
+	if (h->node_base < s->node_next && !(h->node_base == 1 && s->node_next > NODE_RESTART))
 		return -EINVAL;
 	m->counts.lost += h->lost;
 	s->lost += h->lost;

@@ -184,7 +184,8 @@ void stream_name_afresh(struct stream *s)
 
 void stream_forget_nodes(struct stream *s)
 {
-	u32 from = s->afresh.at, kept = s->nodes - from, i;
+	u32 from = s->afresh.at, kept = s->nodes - from, next = s->afresh_run + 1, i;
+	bool none = next < s->runs && s->run[next].at == from;          /* they went on with other numbers at once */
 
 	MOVE_DOWN(s->pc, from, kept);
 	MOVE_DOWN(s->parent, from, kept);
@@ -192,12 +193,14 @@ void stream_forget_nodes(struct stream *s)
 	MOVE_DOWN(s->label, from, kept + 1);
 	s->nodes = 1 + kept;
 	ARRAY_ROOM(s->run, s->run_room, s->runs + 1);
-	memmove(&s->run[2], &s->run[s->afresh_run + 1], (s->runs - s->afresh_run - 1) * sizeof(*s->run));
-	s->runs -= s->afresh_run - 1;
-	s->run[0] = (struct node_run) { 0, 0 };
-	s->run[1] = (struct node_run) { s->afresh.first, 1 };
-	for (i = 2; i < s->runs; i++)
+	memmove(&s->run[2 - none], &s->run[next], (s->runs - next) * sizeof(*s->run));
+	s->runs = 2 - none + s->runs - next;
+	for (i = 2 - none; i < s->runs; i++)
 		s->run[i].at -= from - 1;
+	s->run[0] = (struct node_run) { 0, 0 };
+	if (!none)
+		s->run[1] = (struct node_run) { s->afresh.first, 1 };
+	s->restart = 0;
 	s->afresh = (struct node_run) { 0 };
 }
 

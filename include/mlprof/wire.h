@@ -80,6 +80,7 @@ static_assert(sizeof(union chunk) == CHUNK_BYTES, "chunk");
 #define PACKED_SIZE_LIMIT (1ull << 36)
 #define NODE_BITS 28
 #define NODE_MASK ((1u << NODE_BITS) - 1)
+#define NODE_RESTART (NODE_MASK / 2)    /* numbers beyond it may be followed by 1, in a new chunk behind unmapped_code */
 #define EVENT_TYPE(w) ((u8)((w) >> 3))
 #define EVENT_TEXT(w) ((u32)((w) >> 11) & 0xfff)
 #define EVENT_DT_SHIFT 23

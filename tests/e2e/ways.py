@@ -49,6 +49,8 @@ def statuses(box):
         same(f"status of {words}: {run.stderr}", run.status, status)
     same("no command", box.native([box.tools.mlprof, "run"]).status, 125)
     same("unknown option", box.native([box.tools.mlprof, "run", "--frobnicate", "--", "true"]).status, 125)
+    both = box.native([box.tools.mlprof, "run", "-o", "one", "--raw=one", "--", "true"])
+    same("one name for two files", (both.status, both.stderr), (125, "mlprof: --output and --raw name the same file 'one'\n"))
     same("unwritable output", box.native([box.tools.mlprof, "run", "-o", "/no/such/dir/x", "--", "true"]).status, 125)
 
 

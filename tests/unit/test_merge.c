@@ -336,6 +336,44 @@ static void test_afresh(void)
 	merge_free(m);
 }
 
+/* Numbers that have come far begin at 1 again. */
+static void test_restart(void)
+{
+	struct merge *m = new_merge();
+	struct stream *s;
+	struct gen g;
+
+	clear();
+	gen_init(&g, 9, 900, 0, enqueue, NULL);
+	g.nodes = NODE_RESTART;
+	g.chunk.head.node_base = g.nodes + 1;
+	gen_node(&g, 0, 0x11);
+	gen_node(&g, NODE_RESTART + 1, 0x12);
+	gen_alloc(&g, 1000, 8, 1, NODE_RESTART + 2);
+	gen_event(&g, 1001, EVENT_unmapped_code, NULL, 0, NULL);
+	gen_flush(&g);
+	g.nodes = 0;
+	g.chunk.head.node_base = 1;
+	gen_node(&g, 0, 0x21);
+	gen_node(&g, 1, 0x22);
+	gen_alloc(&g, 1002, 16, 1, 2);
+	gen_flush(&g);
+	gen_node(&g, 2, 0x23);
+	gen_alloc(&g, 5000, 24, 1, 3);
+	gen_flush(&g);
+	push(m, queue[0][0]);
+	push(m, queue[0][1]);
+	merge_advance(m, 2000);
+	s = merge_find(m, 9, 900, 0);
+	ok(merge_counts(m).bad_chunks == 0 && seens == 2, "chunks with numbers from 1 on again are taken");
+	ok(s->pc[stream_node(s, NODE_RESTART + 2)] == 0x12 && s->pc[stream_node(s, 2)] == 0x22, "old and new numbers are known");
+	push(m, queue[0][2]);
+	merge_advance(m, 6000);
+	ok(!stream_node(s, NODE_RESTART + 2) && s->pc[stream_node(s, 1)] == 0x21 && s->pc[stream_node(s, 3)] == 0x23, "then only the new ones");
+	ok(s->runs == 2 && s->nodes == 4, "in one run");
+	merge_free(m);
+}
+
 /* ---- two versions of one chunk ------------------------------------------------------------------------ */
 
 static union chunk version(u32 nodes, u32 base)
@@ -390,6 +428,7 @@ int main(void)
 	test_late();
 	test_lost();
 	test_afresh();
+	test_restart();
 	test_versions();
 	clear();
 	free(seen);
