@@ -33,8 +33,8 @@ static void clear_entries(struct stack_cache *s)
 
 /*
  * The arena is full. Is it too small, or would no size do? New stacks, or ones whose names are forgotten, bring new nodes, several
- * each: if there were fewer of those than misses, most stacks had been known. A larger arena leaves the CPU's cache, so it must pay: with fewer misses for
- * what is recorded.
+ * each: if there were fewer of those than misses, most stacks had been known. A larger arena leaves the CPU's cache, so it must
+ * pay: with fewer misses for what is recorded.
  */
 static void clear_or_grow(struct context *c)
 {

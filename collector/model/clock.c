@@ -4,7 +4,7 @@
 #include "clock.h"
 #include "../util/array.h"
 
-enum { LATELY = 8 };
+enum { LATELY = 8 };            /* pairs: a tenth of a second or more */
 
 void clock_add(struct clock *c, u64 ticks, u64 ns)
 {
