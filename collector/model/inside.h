@@ -37,6 +37,11 @@ struct node_index {
 	u32 hash, node;                 /* node 0: nothing is here */
 };
 
+struct link {                           /* a stream's node that has no number yet */
+	u64 pc;
+	u32 at, epoch;
+};
+
 struct row_index {                      /* rows that are not malloc's */
 	struct row_key key;
 	u32 row;
@@ -221,7 +226,7 @@ struct model {
 	struct pool_index *by_pool;
 	struct pending *pending;
 	u32 process_room, option_room, notice_room, pool_room;
-	u32 *chain;                     /* scratch: nodes to be named */
+	struct link *chain;             /* scratch: nodes to be named */
 	u32 chain_room;
 	struct proc **moving;           /* scratch: processes of a segment */
 	u32 moving_room;

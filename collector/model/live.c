@@ -2,10 +2,10 @@
  * live.c - what live_turn() leaves to others: blocks away from their group, and growth.
  */
 #include "live.h"
-#include <sys/mman.h>
+#include "util/heap.h"
 
 enum {
-	FIRST_GROUPS = 4, HUGE_PAGE = 2 << 20,
+	FIRST_GROUPS = 4,
 	GROUPS_A_BLOCK_AWAY = 8,        /* the table grows when there is more than one away in so many groups, ... */
 	WELL_FILLED = 9,                /* ... if so many blocks are in a group: else it would be too large for them */
 	PASSED_MANY = 0x7f,             /* nobody knows how many */
@@ -23,17 +23,6 @@ static size_t table_bytes(u32 groups)
 	return (size_t)groups * LIVE_GROUP * (1 + sizeof(struct live_block));
 }
 
-static void *table_memory(size_t bytes)
-{
-	void *p;
-
-	if (bytes < HUGE_PAGE)
-		return must(aligned_alloc(64, (bytes + 63) & ~(size_t)63));
-	p = must(aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1)));
-	madvise(p, bytes, MADV_HUGEPAGE);
-	return p;
-}
-
 static void free_table(struct live_table *t)
 {
 	free(t->tag);
@@ -43,7 +32,7 @@ static void init_table(struct live_table *t, u32 groups)
 {
 	u32 places = groups * LIVE_GROUP;
 
-	t->tag = table_memory(table_bytes(groups));
+	t->tag = heap_table(table_bytes(groups));
 	t->block = (struct live_block *)(t->tag + places);
 	t->mask = places - LIVE_GROUP;
 	t->away = 0;

@@ -6,6 +6,7 @@
  * the module at that address was loaded. A module that comes back to its old place is the old one again.
  */
 #include "inside.h"
+#include "util/heap.h"
 
 /* ---- modules ------------------------------------------------------------------------- */
 
@@ -170,7 +171,8 @@ static void grow_index(struct proc *p)
 	u32 old_size = p->node_index_size, mask, i, to;
 
 	p->node_index_size = old_size ? old_size * 2 : 256;
-	p->node_index = new_zeroed(p->node_index_size, sizeof(*p->node_index));
+	p->node_index = heap_table(p->node_index_size * sizeof(*p->node_index));
+	memset(p->node_index, 0, p->node_index_size * sizeof(*p->node_index));
 	mask = p->node_index_size - 1;
 	for (i = 0; i < old_size; i++) {
 		if (!old[i].node)
@@ -182,17 +184,12 @@ static void grow_index(struct proc *p)
 	free(old);
 }
 
-static u32 intern(struct proc *p, u64 pc, u32 parent)
+static u32 intern(struct proc *p, struct node key)
 {
-	struct node key = { pc, parent, epoch_of(p, pc) };
 	struct process *q = &p->p;
 	struct node_index *slot;
 	u32 hash = key_hash(&key);
 
-	if (!q->nodes)                  /* node 0 is "no frame" */
-		q->nodes = 1;
-	if (q->nodes * 4ull >= p->node_index_size * 3ull)
-		grow_index(p);
 	slot = index_slot(p, &key, hash);
 	if (!slot->node) {
 		if (q->nodes >= NODE_MASK)
@@ -205,6 +202,30 @@ static u32 intern(struct proc *p, u64 pc, u32 parent)
 	return slot->node;
 }
 
+static void index_room(struct proc *p, u32 more)
+{
+	if (!p->p.nodes)                /* node 0 is "no frame" */
+		p->p.nodes = 1;
+	while ((p->p.nodes + more) * 4ull >= p->node_index_size * 3ull)
+		grow_index(p);
+}
+
+/*
+ * The places of a chain's nodes in the index come to the CPU's cache all at once, if it is as most are: where one node is new,
+ * those inside of it are, too, and their numbers follow.
+ */
+static void fetch_chain(const struct proc *p, const struct link *chain, u32 n, u32 parent)
+{
+	u32 next = p->p.nodes, mask = p->node_index_size - 1;
+
+	while (n--) {
+		struct node key = { chain[n].pc, parent, chain[n].epoch };
+
+		__builtin_prefetch(&p->node_index[key_hash(&key) & mask]);
+		parent = next++;
+	}
+}
+
 /* Outer frames first, because a node's key holds its parent's number. */
 static u32 number_chain(struct model *m, struct proc *p, struct stream *s, u32 at)
 {
@@ -214,7 +235,7 @@ static u32 number_chain(struct model *m, struct proc *p, struct stream *s, u32 a
 		u32 outer = stream_node(s, s->parent[at]);
 
 		ARRAY_ROOM(m->chain, m->chain_room, n + 1);
-		m->chain[n++] = at;
+		m->chain[n++] = (struct link) { s->pc[at], at, epoch_of(p, s->pc[at]) };
 		if ((s->parent[at] && !outer) || outer >= at) {
 			m->s.losses.stacks++;
 			outer = 0;
@@ -223,10 +244,10 @@ static u32 number_chain(struct model *m, struct proc *p, struct stream *s, u32 a
 	}
 	if (at)
 		parent = s->number[at];
-	while (n) {
-		at = m->chain[--n];
-		parent = s->number[at] = intern(p, s->pc[at], parent);
-	}
+	index_room(p, n);
+	fetch_chain(p, m->chain, n, parent);
+	while (n--)
+		parent = s->number[m->chain[n].at] = intern(p, (struct node) { m->chain[n].pc, parent, m->chain[n].epoch });
 	return parent;
 }
 

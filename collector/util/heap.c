@@ -1,5 +1,5 @@
 /*
- * heap.c - large pages for the work at the end of a recording.
+ * heap.c - large pages, for tables and for the work at the end of a recording.
  *
  * Lists of many megabytes are made and dropped then while somebody waits, and the kernel takes longer to bring a page of
  * 4 KiB than we take to fill it: after `import onnxruntime` that was more than 6000 page faults. So malloc gets one stretch
@@ -7,9 +7,9 @@
  * system has none to give, all is as usual.
  */
 #include "heap.h"
+#include "array.h"
 #include <malloc.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,8 +18,14 @@ enum {
 	LIST_MAX = 16 << 20,            /* what is larger gets a mapping of its own */
 	SURELY_NEW = 8 << 20,           /* more than what was freed leaves in one piece */
 	LARGE_PAGE = 2 << 20,
+	CACHE_LINE = 64,
 	USUAL_PAD = 128 << 10,
 };
+
+static size_t whole(size_t bytes, size_t of)
+{
+	return (bytes + of - 1) / of * of;
+}
 
 void heap_hurry(void)
 {
@@ -31,9 +37,19 @@ void heap_hurry(void)
 	mallopt(M_TOP_PAD, STRETCH);
 	some = malloc(SURELY_NEW);
 	mallopt(M_TOP_PAD, USUAL_PAD);
-	begin = ((uintptr_t)some + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+	begin = whole((uintptr_t)some, LARGE_PAGE);
 	end = (uintptr_t)sbrk(0);
 	if (some && begin < end && end - begin <= 2 * (uintptr_t)STRETCH)
 		madvise((void *)begin, end - begin, MADV_HUGEPAGE);     /* refused: then not */
 	free(some);
+}
+
+void *heap_table(size_t bytes)
+{
+	size_t align = bytes < LARGE_PAGE ? CACHE_LINE : LARGE_PAGE;
+	void *at = must(aligned_alloc(align, whole(bytes, align)));
+
+	if (align == LARGE_PAGE)
+		madvise(at, bytes, MADV_HUGEPAGE);
+	return at;
 }
