@@ -28,10 +28,14 @@ enum {
 	REST_US = 500,                  /* between turns while data flows: nobody has to wake us then */
 	FLOW_CHUNKS = 24,               /* taken in one turn: more than one thread's ring */
 	QUIET_TURNS = 20,               /* turns with less before the caller may wait in poll() */
+	LOOK_MS = 100,                  /* then rings are looked into so often, if nothing comes: by then all that we use has left the CPU's cache */
 	NEWCOMER_MS = 3,                /* what is younger waits: a new process may have begun before it could say so */
 	CLOCK_MS = 10, CLOCK_MAX_MS = 50,
 	EXIT_LOOK_MS = 2,
 	SAMPLE_SHARE = 20,              /* sampling takes at most 1/20 of the time */
+	STILL_SAMPLES = 10,             /* in a row that show no change ... */
+	STILL_SHARE = 256,              /* ... of more than so much of RSS: from then on ... */
+	STILL_REST = 5,                 /* ... one in so many is enough */
 };
 
 u64 recording_ticks(const struct recording *r)
@@ -223,20 +227,44 @@ static void clock_turn(struct recording *r)
 		say_clock(r);
 }
 
+static u64 more_of(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+static u64 rss_of(const struct rec_sample *s)
+{
+	return s->rss_anon + s->rss_file + s->rss_shmem;
+}
+
+/* True: this process is as large as it was. */
+static bool sample_one(struct recording *r, struct watch *w)
+{
+	u64 before = w->rss;
+	struct rec_sample s;
+
+	if (w->over || !proc_sample(w->pid, &w->proc, &s))
+		return true;
+	own_event(&r->own, recording_ticks(r), EVENT_sample, &s, sizeof(s), NULL, 0);
+	w->rss = rss_of(&s);
+	return (w->rss > before ? w->rss - before : before - w->rss) <= before / STILL_SHARE;
+}
+
+/* Each look costs a program that keeps all CPUs busy a fraction of a millisecond, so there are fewer while nothing changes. */
 static void sample_turn(struct recording *r)
 {
-	u64 now = tick_monotonic_ns(), every = elapsed_ms(r) / 10000, spent;
-	struct rec_sample s;
+	u64 now = tick_monotonic_ns(), every = more_of(elapsed_ms(r) / 10000, r->sample_ms) * 1000000;
+	bool still = true;
 	struct watch *w;
 
 	if (!r->sample_ms || now < r->sample_due_ns)
 		return;
 	for (w = r->watch; w; w = w->next)
-		if (!w->over && proc_sample(w->pid, &w->proc, &s))
-			own_event(&r->own, recording_ticks(r), EVENT_sample, &s, sizeof(s), NULL, 0);
-	spent = tick_monotonic_ns() - now;
-	every = (every > r->sample_ms ? every : r->sample_ms) * 1000000;
-	r->sample_due_ns = now + (every > spent * SAMPLE_SHARE ? every : spent * SAMPLE_SHARE);
+		still &= sample_one(r, w);
+	r->still_samples = still ? r->still_samples + 1 : 0;
+	if (r->still_samples >= STILL_SAMPLES)
+		every *= STILL_REST;
+	r->sample_due_ns = now + more_of(every, (tick_monotonic_ns() - now) * SAMPLE_SHARE);
 }
 
 /* What was put aside is taken turn by turn, and what comes meanwhile goes behind it. */
@@ -313,7 +341,7 @@ static int rest(struct recording *r)
 		return flows ? 0 : 1;
 	}
 	due = r->sample_due_ns > now ? (r->sample_due_ns - now) / 1000000 + 1 : 1;
-	return !r->sample_ms || due > 100 ? 100 : (int)due;
+	return !r->sample_ms || due > LOOK_MS ? LOOK_MS : (int)due;
 }
 
 /* A first guess, for lags and such, from how long it took to start the program; the model goes by the clock records. */
@@ -345,9 +373,16 @@ static bool burst_waits(struct recording *r, u64 now)
 	return false;
 }
 
-/* What was put aside is read turn by turn. */
-static void take_turn(struct recording *r)
+/* Only the time has come to sample, or not even that. */
+static bool nothing_to_take(const struct recording *r, u64 now)
 {
+	return r->quiet_turns >= QUIET_TURNS && !r->heards && now - r->turned < LOOK_MS * r->ticks_per_ms;
+}
+
+/* What was put aside is read turn by turn. */
+static void take_turn(struct recording *r, u64 now)
+{
+	r->turned = now;
 	if (r->aside.used)
 		aside_put(r);
 	r->taken = intake_drain(r, TURN_CHUNKS);
@@ -364,9 +399,10 @@ int recording_step(struct recording *r)
 	r->control->heartbeat++;
 	sample_turn(r);
 	clock_turn(r);
-	watch_deaths(r);
-	if (!burst_waits(r, now))
-		take_turn(r);
+	if (!watch_events(r) && nothing_to_take(r, now))
+		r->taken = 0;
+	else if (!burst_waits(r, now))
+		take_turn(r, now);
 	return rest(r);
 }
 
@@ -444,7 +480,7 @@ struct session *recording_end(struct recording *r)
 	__atomic_store_n(&r->control->state, SESSION_CLOSED, __ATOMIC_RELEASE);
 	while (intake_drain_all(r) >= PIPE_CHUNKS)
 		;
-	watch_deaths(r);
+	watch_events(r);
 	watch_ends(r);
 	for (w = r->watch; w; w = w->next)
 		watch_end(r, w, w->dead ? DIED_UNKNOWN : DIED_RUNNING, 0);

@@ -25,6 +25,7 @@ struct watch {
 	struct ring ring;
 	int pidfd;                      /* -1: none could be had */
 	struct proc_files proc;
+	u64 rss;                        /* when it was last sampled */
 	bool over, dead;                /* dead: seen to be, not yet taken care of */
 	u64 dead_at;                    /* ticks */
 	bool told;                      /* the caller said how it ended */
@@ -96,6 +97,8 @@ struct recording {
 	u32 clocks;
 	u32 sample_ms;
 	u64 sample_due_ns;
+	u32 still_samples;              /* in a row in which nobody grew or shrank */
+	u64 turned;                     /* ticks: when pipe and rings were last looked into */
 	u64 looked_for_exit;            /* ticks */
 	u32 quiet_turns;
 };
@@ -125,7 +128,7 @@ u64 watch_bound(struct recording *r, u64 now);          /* no record to come is 
 u32 watch_writers(struct recording *r, u64 now);        /* threads that have been writing lately */
 void watch_end(struct recording *r, struct watch *w, int how, int code);
 void watch_dead(struct recording *r, struct watch *w);   /* it is seen to be */
-void watch_deaths(struct recording *r);                 /* looks who has died */
+bool watch_events(struct recording *r);                 /* looks who has died; true: somebody, or something is in the pipe */
 void watch_ends(struct recording *r);                   /* of those that have */
 void watch_release(struct recording *r);
 struct watch *watch_of_pid(struct recording *r, u32 pid);

@@ -449,19 +449,22 @@ static void drop_those_over(struct recording *r)
 	}
 }
 
-void watch_deaths(struct recording *r)
+bool watch_events(struct recording *r)
 {
 	struct epoll_event e[64];
 	struct watch *w;
-	int i, n;
+	int i, n = epoll_wait(r->epoll_fd, e, 64, 0);
+	bool any = n > 0;
 
-	n = epoll_wait(r->epoll_fd, e, 64, 0);
 	for (i = 0; i < n; i++)
 		if (e[i].data.ptr)      /* the pipe has none */
 			watch_dead(r, e[i].data.ptr);
-	for (w = r->watch; w; w = w->next)
+	for (w = r->watch; w; w = w->next) {
 		if (w->pidfd < 0 && is_dead(w))
 			watch_dead(r, w);
+		any |= w->dead;
+	}
+	return any;
 }
 
 /* Of one that died. What was dropped instead of being sent does not come any more, so time decides too. */

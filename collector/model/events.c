@@ -188,7 +188,6 @@ static double cpu_percent(struct model *m, const struct proc *p, const struct re
 static void sample(struct model *m, struct proc *p, struct stream *s, const struct event *e)
 {
 	const struct rec_sample *r = EVENT_BODY(e, sample);
-	u64 rss = r->rss_anon + r->rss_file + r->rss_shmem;
 
 	(void)s;
 	p = open_proc(m, r->pid);
@@ -202,8 +201,8 @@ static void sample(struct model *m, struct proc *p, struct stream *s, const stru
 	p->p.cpu_ns = r->cpu;
 	p->p.minor_faults = r->minor;
 	p->p.major_faults = r->major;
-	if (rss > p->p.peak_rss)
-		p->p.peak_rss = rss;
+	if (r->rss_high > p->p.peak_rss)
+		p->p.peak_rss = r->rss_high;
 }
 
 static void died(struct model *m, struct proc *p, struct stream *s, const struct event *e)

@@ -114,6 +114,7 @@ bool proc_sample(u32 pid, struct proc_files *f, struct rec_sample *to)
 		.rss_anon = kilobytes(status, "\nRssAnon:"),
 		.rss_file = kilobytes(status, "\nRssFile:"),
 		.rss_shmem = kilobytes(status, "\nRssShmem:"),
+		.rss_high = kilobytes(status, "\nVmHWM:"),
 		.minor = stat_field(stat, 10),
 		.major = stat_field(stat, 12),
 		.cpu = cpu_ns(pid, stat),
