@@ -29,6 +29,7 @@ enum {
 	FLOW_CHUNKS = 24,               /* taken in one turn: more than one thread's ring */
 	QUIET_TURNS = 20,               /* turns with less before the caller may wait in poll() */
 	LOOK_MS = 100,                  /* then rings are looked into so often, if nothing comes: by then all that we use has left the CPU's cache */
+	UNHEARD_MS = 20,                /* so often, if an end is to be found that nobody tells us of */
 	NEWCOMER_MS = 3,                /* what is younger waits: a new process may have begun before it could say so */
 	CLOCK_MS = 10, CLOCK_MAX_MS = 50,
 	EXIT_LOOK_MS = 2,
@@ -253,7 +254,7 @@ static bool sample_one(struct recording *r, struct watch *w)
 /* Each look costs a program that keeps all CPUs busy a fraction of a millisecond, so there are fewer while nothing changes. */
 static void sample_turn(struct recording *r)
 {
-	u64 now = tick_monotonic_ns(), every = more_of(elapsed_ms(r) / 10000, r->sample_ms) * 1000000;
+	u64 now = tick_monotonic_ns(), every = r->sample_ms;
 	bool still = true;
 	struct watch *w;
 
@@ -264,6 +265,7 @@ static void sample_turn(struct recording *r)
 	r->still_samples = still ? r->still_samples + 1 : 0;
 	if (r->still_samples >= STILL_SAMPLES)
 		every *= STILL_REST;
+	every = more_of(every, elapsed_ms(r) / 10000) * 1000000;
 	r->sample_due_ns = now + more_of(every, (tick_monotonic_ns() - now) * SAMPLE_SHARE);
 }
 
@@ -325,10 +327,16 @@ static void advance(struct recording *r, u64 drained)
 		merge_advance(r->feed.merge, TICKS_MAX);
 }
 
+/* Children that have said nothing yet; a program that sends no last words for fear of waiting, and waits for ours. */
+static bool may_end_unheard(const struct recording *r)
+{
+	return r->heards || (r->control->bare_pid && r->control->on_full == ON_FULL_DROP);
+}
+
 static int rest(struct recording *r)
 {
 	struct timespec pause = { 0, REST_US * 1000 };
-	u64 now = tick_monotonic_ns(), due;
+	u64 now = tick_monotonic_ns(), most, due;
 	bool flows = r->taken >= FLOW_CHUNKS || r->aside.used;
 
 	if (r->taken >= TURN_CHUNKS)
@@ -341,7 +349,8 @@ static int rest(struct recording *r)
 		return flows ? 0 : 1;
 	}
 	due = r->sample_due_ns > now ? (r->sample_due_ns - now) / 1000000 + 1 : 1;
-	return !r->sample_ms || due > LOOK_MS ? LOOK_MS : (int)due;
+	most = may_end_unheard(r) ? UNHEARD_MS : LOOK_MS;
+	return !r->sample_ms || due > most ? (int)most : (int)due;
 }
 
 /* A first guess, for lags and such, from how long it took to start the program; the model goes by the clock records. */
@@ -393,6 +402,8 @@ static void take_turn(struct recording *r, u64 now)
 int recording_step(struct recording *r)
 {
 	u64 now = recording_ticks(r);
+	u32 alive = recording_alive(r);
+	int ms;
 
 	if (!r->ticks_per_ms)
 		r->control->ticks_per_ms = (u32)(r->ticks_per_ms = guess_ticks_per_ms(r));
@@ -403,7 +414,8 @@ int recording_step(struct recording *r)
 		r->taken = 0;
 	else if (!burst_waits(r, now))
 		take_turn(r, now);
-	return rest(r);
+	ms = rest(r);
+	return recording_alive(r) < alive ? 0 : ms;     /* the caller may have waited for that */
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */

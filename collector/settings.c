@@ -36,7 +36,7 @@ const struct option_row settings_rows[] = {
 	  "whole, which costs less where the device is slow to stamp; or nothing, so that times are those the host saw." },
 	{ 0, "sample", OPTION_COUNT, "MS", "20", AT(sample_ms), SHAPES,
 	  "Look up RSS, page faults and CPU time of each process every MS milliseconds, or a fifth as often while RSS stays as it is; "
-	  "0 switches this off. The highest RSS is the kernel's own, whenever it was." },
+	  "0 switches this off. The highest RSS is the kernel's own, up to the last look." },
 	{ 0, "wait", OPTION_SECONDS, "SECONDS", "2", AT(wait_ms), OPTION_VARIABLE,
 	  "How long to wait for the other processes of the tree once the program itself has ended." },
 	{ 0, "raw", OPTION_FILE, "FILE", NULL, AT(raw), OPTION_VARIABLE,

@@ -7,6 +7,7 @@
  * we do not know yet has recorded nothing: its first chunk is sent before it does.
  */
 #include "recording.h"
+#include "read/tick.h"
 #include "util/array.h"
 #include <errno.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 
 enum {
 	PATIENCE_MS = 1000,
-	PATIENCE_LOOKS = 100,
+	PATIENCE_LOOKS = 20,
 	LAG_MS = 15,                    /* a thread that was silent for so long and holds the others back is looked at */
 	STORE_US = 200,                 /* a stamp may be taken that long before `busy` is seen */
 	LOOK_AHEAD = 3,                 /* slots that may lie unused between used ones, while all goes well */
@@ -267,10 +268,15 @@ static void recall_told(struct recording *r, struct watch *w)
 	}
 }
 
+/* It may be a short life: no rest for those who sample. */
 static void first_sample(struct recording *r, struct watch *w)
 {
+	u64 soon = tick_monotonic_ns() + r->sample_ms * 1000000ull;
 	struct rec_sample now;
 
+	r->still_samples = 0;
+	if (r->sample_due_ns > soon)
+		r->sample_due_ns = soon;
 	if (r->sample_ms && proc_sample(w->pid, &w->proc, &now))
 		own_event(&r->own, recording_ticks(r), EVENT_sample, &now, sizeof(now), NULL, 0);
 }

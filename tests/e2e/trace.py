@@ -67,6 +67,19 @@ def samples(box):
     check(f"no fault counter among {sorted(top)}", any("fault" in name.lower() for name in top))
 
 
+@case("trace: children are sampled at once, however still it was before")
+def samples_of_children(box):
+    code = f"""
+import subprocess, time
+for _ in range(3):
+    time.sleep(0.4)
+    subprocess.run(["{PYTHON}", "-c", "import time; held = bytearray(96 << 20); time.sleep(0.2)"])
+"""
+    processes = box.run([PYTHON, "-c", code]).summary["processes"]
+    highest = [process["peak_rss_bytes"] for process in processes[1:]]
+    check(f"highest RSS of children that hold 96 MiB for 0.2 s: {highest}", len(highest) == 3 and min(highest) >= 96 << 20)
+
+
 @case("trace: says what made it")
 def metadata(box):
     run = box.run([box.compile("workloads/name_c.c")], "--stacks=full")
