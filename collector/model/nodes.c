@@ -244,6 +244,8 @@ static u32 number_chain(struct model *m, struct proc *p, struct stream *s, u32 a
 	}
 	if (at)
 		parent = s->number[at];
+	if (!n)
+		return parent;
 	index_room(p, n);
 	fetch_chain(p, m->chain, n, parent);
 	while (n--)
