@@ -28,7 +28,7 @@ enum {
 	REST_US = 500,                  /* between turns while data flows: nobody has to wake us then */
 	FLOW_CHUNKS = 24,               /* taken in one turn: more than one thread's ring */
 	QUIET_TURNS = 20,               /* turns with less before the caller may wait in poll() */
-	LOOK_MS = 100,                  /* then rings are looked into so often, if nothing comes: by then all that we use has left the CPU's cache */
+	LOOK_MS = 100,                  /* then rings are looked into so often, if nothing comes: nothing of ours is in the CPU's cache then, so a look is dear */
 	UNHEARD_MS = 20,                /* so often, if an end is to be found that nobody tells us of */
 	NEWCOMER_MS = 3,                /* what is younger waits: a new process may have begun before it could say so */
 	CLOCK_MS = 10, CLOCK_MAX_MS = 50,
@@ -233,11 +233,6 @@ static u64 more_of(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
-static u64 rss_of(const struct rec_sample *s)
-{
-	return s->rss_anon + s->rss_file + s->rss_shmem;
-}
-
 /* True: this process is as large as it was. */
 static bool sample_one(struct recording *r, struct watch *w)
 {
@@ -247,7 +242,7 @@ static bool sample_one(struct recording *r, struct watch *w)
 	if (w->over || !proc_sample(w->pid, &w->proc, &s))
 		return true;
 	own_event(&r->own, recording_ticks(r), EVENT_sample, &s, sizeof(s), NULL, 0);
-	w->rss = rss_of(&s);
+	w->rss = sample_rss(&s);
 	return (w->rss > before ? w->rss - before : before - w->rss) <= before / STILL_SHARE;
 }
 

@@ -244,6 +244,11 @@ struct session {
 	struct losses losses;
 };
 
+static inline u64 sample_rss(const struct rec_sample *s)
+{
+	return s->rss_anon + s->rss_file + s->rss_shmem;
+}
+
 enum curve_kind { CURVE_MALLOC, CURVE_MMAP, CURVE_TOTAL, CURVE_FILES, CURVE_SHARED, CURVES, CURVE_WITH_DEVICES = CURVES };
 
 /* What a writer wants to hear while it happens; NULL: not interested. Times are ticks that

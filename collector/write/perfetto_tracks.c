@@ -399,18 +399,13 @@ void tracks_point(struct perfetto *w, struct process *p, enum curve_kind c, u64 
 
 /* ---- samples ----------------------------------------------------------------------- */
 
-static u64 rss(const struct rec_sample *s)
-{
-	return s->rss_anon + s->rss_file + s->rss_shmem;
-}
-
 static void process_stats(struct perfetto *w, u64 ns, const struct rec_sample *s)
 {
 	struct enc *e = packet_open(w, SEQ_HEAD, 0, ns);
 	size_t stats = enc_open(e, PACKET_PROCESS_STATS), process = enc_open(e, STATS_PROCESS);
 
 	enc_uint(e, STATS_PID, s->pid);
-	enc_uint(e, STATS_RSS, rss(s) >> 10);
+	enc_uint(e, STATS_RSS, sample_rss(s) >> 10);
 	enc_uint(e, STATS_ANON, s->rss_anon >> 10);
 	enc_uint(e, STATS_FILE, s->rss_file >> 10);
 	enc_uint(e, STATS_SHMEM, s->rss_shmem >> 10);
@@ -460,13 +455,13 @@ void tracks_sample(struct perfetto *w, struct process *p, u64 ticks, const struc
 	u64 ns = ns_of(w, ticks), before = k->samples ? ns_of(w, k->sampled_ticks) : ns;
 
 	if (k->samples && ns < before + k->sample_gap) {
-		if (!k->high_ticks || rss(now) > rss(&k->high)) {
+		if (!k->high_ticks || sample_rss(now) > sample_rss(&k->high)) {
 			k->high = *now;
 			k->high_ticks = ticks;
 		}
 		return;
 	}
-	if (k->high_ticks && rss(&k->high) > rss(now))
+	if (k->high_ticks && sample_rss(&k->high) > sample_rss(now))
 		process_stats(w, ns_of(w, k->high_ticks), &k->high);
 	process_stats(w, ns, now);
 	if (ns > before)        /* the first sample may hold what the process did before an exec */

@@ -52,16 +52,17 @@ for end in (lambda: os._exit(7), lambda: os.kill(os.getpid(), signal.SIGKILL)):
 
 @case("trace: RSS, faults and CPU are sampled")
 def samples(box):
-    run = box.run([box.compile("workloads/rss.c")])
+    program = box.compile("workloads/rss.c")
+    run = box.run([program])
     rows = run.sql("""select t.name, max(c.value) as top, count(*) as points from counter c
         join process_counter_track t on c.track_id = t.id group by t.name""")
     top = {row["name"]: row["top"] for row in rows}
     points = {row["name"]: row["points"] for row in rows}
     anon = [name for name in top if "rss" in name.lower() and "anon" in name.lower()]
     check(f"no RSS counter among {sorted(top)}", anon)
-    check(f"anon RSS {top[anon[0]]}", 64 << 20 <= top[anon[0]])
+    check(f"anon RSS {top[anon[0]]}", 64 << 20 <= top[anon[0]] < 80 << 20)
     check(f"{points[anon[0]]} samples in about 0.5 s at 20 ms", points[anon[0]] >= 5)
-    high = run.summary["totals"]["peak_rss_bytes"]
+    high = box.run([program, "moment"]).summary["totals"]["peak_rss_bytes"]
     check(f"highest RSS, in a moment between two samples: {high}", 192 << 20 <= high < 224 << 20)
     check(f"no CPU counter among {sorted(top)}", any("cpu" in name.lower() for name in top))
     check(f"no fault counter among {sorted(top)}", any("fault" in name.lower() for name in top))
