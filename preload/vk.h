@@ -205,6 +205,7 @@ struct vk_recording {
 	u32 ops;
 	u32 stamped;                    /* all its ops have stamps */
 	u32 other;                      /* holds work that is not among them: draws */
+	u32 late;                       /* even a synchronous device may go on before it is over */
 	u32 total;                      /* ops with those of its children */
 	struct vk_block *first, *last;
 	struct vk_child *children, **children_end;
@@ -285,7 +286,9 @@ void vk_barrier(const struct vk_device *d, VkCommandBuffer in, VkPipelineStageFl
 struct vk_content {
 	u64 words;
 	u32 pieces;
-	bool whole, odd;                /* odd: not known, or more than can be told here */
+	bool whole;
+	bool late;                      /* ... whose end has to be waited for, even on a synchronous device */
+	bool odd;                       /* not known, or more than can be told here */
 	struct { u64 queries; u32 ops; } piece[VK_PIECES];
 };
 

@@ -14,6 +14,7 @@ struct batch {
 	const VkCommandBufferSubmitInfo *two;
 	bool refused;                   /* must stay as it is */
 	bool timed, whole;              /* whole: as one piece */
+	bool late;                      /* see struct vk_recording */
 	struct vk_part *first, *last;
 	struct vk_slot *slot;
 	u32 early;                      /* how many of its parts have a slot of their own */

@@ -59,18 +59,28 @@ static bool record(const struct vk_device *d, const struct batch *b, const struc
 	if (d->fn.vkBeginCommandBuffer(s->post, &begin) != VK_SUCCESS)
 		return false;
 	if (s->content.whole)
-		vk_queries_stamp(d, s->post, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, &s->around, 1);
+		vk_queries_stamp(d, s->post, d->synchronous && !s->content.late ? VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT : VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
+				 &s->around, 1);
 	for EACH_PART(part, b) {
 		if (!is_for(part, early))
 			continue;
 		if (part->recording)
 			copy_part(d, part, s);
-		else
+		else if (!s->around.at)
 			vk_queries_copy(d, s->post, &s->around, 2, s->buffer, s->offset + (u64)((const char *)part->stamps - (const char *)s->at));
 	}
 	vk_barrier(d, s->post, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
 		   VK_ACCESS_HOST_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
 	return d->fn.vkEndCommandBuffer(s->post) == VK_SUCCESS;
+}
+
+/* Where those of a batch as a whole will be: copied there, or where we take them ourselves, as nobody else uses the slot before they are told. */
+static const u64 *stamps_around(struct vk_slot *s, const u64 *copied)
+{
+	if (!s->around.at)
+		return copied;
+	s->around.at[0] = s->around.at[1] = 0;
+	return s->around.at;
 }
 
 /* NULL: there is none to be had. */
@@ -83,6 +93,7 @@ static struct vk_slot *prepare_slot(struct plan *p, const struct batch *b, const
 	for EACH_PART(part, b)
 		if (is_for(part, early))
 			describe(&wanted, part);
+	wanted.late = wanted.whole && b->late;
 	s = vk_ring_slot(p->queue, &wanted);
 	if (!s)
 		return NULL;
@@ -91,7 +102,7 @@ static struct vk_slot *prepare_slot(struct plan *p, const struct batch *b, const
 	at = s->at;
 	for EACH_PART(part, b)
 		if (is_for(part, early)) {
-			part->stamps = at;
+			part->stamps = part->recording ? at : stamps_around(s, at);
 			at += part->words;
 		}
 	if (!s->content.odd)

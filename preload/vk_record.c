@@ -91,6 +91,7 @@ struct vk_stamp vk_op_begin(struct vk_command_buffer *c, const struct vk_op *wha
 	if (!op)
 		return s;
 	*op = *what;
+	r->late |= !what->in_order;
 	op->site = site_number(at);
 	op->label = c->labels && c->labels <= VK_LABELS ? c->label[c->labels - 1] : NULL;
 	if (!r->stamped)
@@ -122,7 +123,7 @@ static struct vk_device *rendering(VkCommandBuffer b, bool begins)
 		c->device->rendered = true;
 	}
 	if (c && c->recording)
-		c->recording->other = 1;
+		c->recording->other = c->recording->late = 1;
 	return DEVICE(c);
 }
 
@@ -189,9 +190,12 @@ static void add_child(struct vk_command_buffer *c, struct vk_command_buffer *sec
 	struct vk_recording *r = secondary ? secondary->recording : NULL;
 	struct vk_child *child;
 
-	if (!r)
+	if (!r) {
+		c->recording->late = 1;
 		return;
+	}
 	c->recording->other |= r->other;
+	c->recording->late |= r->late;
 	child = r->ops ? pool_get(&child_pool) : NULL;
 	if (!child)
 		return;
@@ -209,7 +213,7 @@ static void note_nested(struct vk_command_buffer *c)
 {
 	static u32 told;
 
-	c->recording->other = 1;
+	c->recording->other = c->recording->late = 1;
 	if (!__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
 		notice_note("Vulkan: secondary command buffers are executed in secondary ones; what is in those is timed with its batch only");
 }

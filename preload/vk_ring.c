@@ -100,7 +100,8 @@ static bool record_pre(const struct vk_device *d, const struct vk_slot *s)
 
 	if (d->fn.vkBeginCommandBuffer(s->pre, &begin) != VK_SUCCESS)
 		return false;
-	vk_queries_reset(d, s->pre, &s->around, 2);
+	if (!s->around.at)
+		vk_queries_reset(d, s->pre, &s->around, 2);
 	vk_queries_stamp(d, s->pre, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, &s->around, 0);
 	return d->fn.vkEndCommandBuffer(s->pre) == VK_SUCCESS;
 }
@@ -185,7 +186,7 @@ static bool give_room(struct vk_queue *q, struct vk_slot *s, u64 words)
 
 static bool is_same(const struct vk_content *a, const struct vk_content *b)
 {
-	if (a->odd || b->odd || a->words != b->words || a->pieces != b->pieces || a->whole != b->whole)
+	if (a->odd || b->odd || a->words != b->words || a->pieces != b->pieces || a->whole != b->whole || a->late != b->late)
 		return false;
 	for (u32 i = 0; i < a->pieces; i++)
 		if (a->piece[i].queries != b->piece[i].queries || a->piece[i].ops != b->piece[i].ops)

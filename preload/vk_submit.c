@@ -94,6 +94,7 @@ static bool plan_buffer(struct plan *p, struct batch *b, u32 index, bool timed)
 	struct vk_part *part;
 	u64 words;
 
+	b->late |= !r || r->late;
 	if (!r || !r->total)
 		return !r || r->other;
 	words = timed && !is_elsewhere(p->queue, r) ? words_of(r) : 0;
