@@ -57,23 +57,24 @@ static u32 drivers(const struct process *p, const struct device **only)
 	return count;
 }
 
-const char *driver_call(struct symbols *y, const struct process *p, u32 node, bool *ours)
+struct driver_call driver_call(struct symbols *y, const struct process *p, u32 node)
 {
+	struct driver_call call = { 0 };
 	const struct device *any;
 
-	*ours = false;
 	if (!drivers(p, &any))
-		return NULL;
+		return call;
 	for (u32 depth = 0; node && node < p->nodes && depth < DEPTH_MAX; depth++) {
 		struct frames all = symbols_frames(y, p, node);
-		const char *name = all.count ? wrapper_name(&all) : NULL;
 
-		if (name)
-			return name;
-		*ours |= all.count && asks_for_itself(&all);
 		node = p->node[node].parent;
+		call.name = all.count ? wrapper_name(&all) : NULL;
+		call.caller = node;
+		if (call.name)
+			return call;
+		call.ours |= all.count && asks_for_itself(&all);
 	}
-	return NULL;
+	return (struct driver_call){ 0 };
 }
 
 const struct device *driver_device(const struct process *p)

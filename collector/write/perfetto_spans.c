@@ -158,15 +158,14 @@ static void arg_text(struct bars *b, struct enc *e, const char *name, const char
 /* A block that the driver of a device took says so. */
 static void driver_args(struct bars *b, struct enc *e, u32 node)
 {
-	bool ours;
-	const char *call = driver_call(b->symbols, b->process, node, &ours);
-	const struct device *device = call ? driver_device(b->process) : NULL;
+	struct driver_call call = driver_call(b->symbols, b->process, node);
+	const struct device *device = call.name ? driver_device(b->process) : NULL;
 
-	if (call)
-		arg_text(b, e, "driver_call", *call ? call : "unknown");
+	if (call.name)
+		arg_text(b, e, "driver_call", *call.name ? call.name : "unknown");
 	if (device)
 		arg_text(b, e, "driver_of", device->title);
-	if (call && ours)
+	if (call.ours)
 		arg_text(b, e, "driver_for", "mlprof");
 }
 

@@ -78,15 +78,14 @@ static void stack(struct json *j, const struct process *p, struct symbols *y, u3
 /* Memory that a device's driver took for itself, or for mlprof. */
 static void driver(struct json *j, struct symbols *y, const struct process *p, u32 node)
 {
-	bool ours;
-	const char *call = driver_call(y, p, node, &ours);
-	const struct device *device = call ? driver_device(p) : NULL;
+	struct driver_call call = driver_call(y, p, node);
+	const struct device *device = call.name ? driver_device(p) : NULL;
 
-	if (!call)
+	if (!call.name)
 		return;
-	json_string(j, "driver_call", *call ? call : NULL);
+	json_string(j, "driver_call", *call.name ? call.name : NULL);
 	json_string(j, "driver_of", device ? device->title : NULL);
-	json_bool(j, "for_mlprof", ours);
+	json_bool(j, "for_mlprof", call.ours);
 }
 
 static void holder(struct json *j, const struct session *s, struct symbols *y, const struct holder *h)

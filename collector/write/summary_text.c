@@ -6,6 +6,7 @@
  *   Held by    a table of owners; under each the way to its largest stack: summary_text_owners.c
  *   Pools      malloc, mmap, file mappings, heaps of libraries
  *   Devices    if there are any: summary_text_devices.c
+ *   On device  whose memory that was, where it is the host's: summary_text_owners.c
  *   Probes     if there are any: summary_text_probes.c
  *   Tokens     if a call said how many it takes
  *   Processes  if there is more than one
@@ -327,7 +328,7 @@ static void notices(struct text *t)
 int summary_text(int fd, const struct session *s, struct symbols *y, bool colour)
 {
 	static void (*const sections[])(struct text *t) = {
-		head, peak, text_owners, pools, text_devices, text_probes, text_tokens, processes, totals, text_waits, cost, losses, text_unseen, notices,
+		head, peak, text_owners, pools, text_devices, text_device_owners, text_probes, text_tokens, processes, totals, text_waits, cost, losses, text_unseen, notices,
 	};
 	struct text t = { .s = s, .y = y, .colour = colour };
 

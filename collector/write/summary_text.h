@@ -27,6 +27,7 @@ void text_table(struct text *t, const char *name, const char *first, const char 
 
 /* summary_text_owners.c */
 void text_owners(struct text *t);
+void text_device_owners(struct text *t);
 
 /* summary_text_devices.c */
 void text_devices(struct text *t);

@@ -5,6 +5,7 @@ What PoCL does not do (devices that fail, clocks that drift, unified memory) a s
 import collections
 import glob
 import os
+import re
 import shutil
 import signal
 import textwrap
@@ -178,6 +179,15 @@ def once(box):
     owners = {row.get("driver_of"): row["bytes"] for row in run.summary["peak"]["by_stack"] if row["bytes"] >= 64 << 20}
     same("who took it from the heap", owners, {title: 64 << 20})
     same("with devices", run.summary["peak_with_devices"]["bytes"], run.summary["peak"]["bytes"])
+
+
+@case("opencl: who asked for the memory of a CPU device, and who used it first")
+def owners(box):
+    run = box.run([box.compile("workloads/opencl_owners.c")])
+    held, on_device = (re.split(r"\n\n", run.text.split("\n" + name, 1)[1])[0] for name in ("Held by", "On device"))
+    check(f"whom the driver took it for:\n{held}", re.search(r" 96\.0 MiB .*in clEnqueueFillBuffer.*\n +by first_use  opencl_owners\.c:\d+\n +by main ", held))
+    rows = re.findall(r"^ +([\d.]+ MiB) .* OpenCL 0  (\w+)  opencl_owners\.c:\d+$", on_device, re.M)
+    same("who asked for it", rows, [("64.0 MiB", "weights"), ("32.0 MiB", "cache")])
 
 
 @case("opencl: --device-time and --api")
