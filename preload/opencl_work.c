@@ -10,7 +10,7 @@
  */
 #include "opencl.h"
 
-enum { FREED = 12 };
+enum { FEW = 12 };
 
 /* Work on its way. */
 struct job {
@@ -22,10 +22,17 @@ struct job {
 	bool is_group;
 	bool timed;                     /* its queue takes times; else its end is when we are called back */
 	u32 frees;                      /* clEnqueueSVMFree: memory that is gone afterwards, 0 for what is not known */
-	u64 freed[FREED];
+	u64 *freed, few[FEW];           /* few: where it lies, if it is not more */
 };
 
 static struct pool jobs = POOL(struct job);
+
+static void job_put(struct job *job)
+{
+	if (job->frees > FEW)
+		sys_munmap(job->freed, job->frees * sizeof *job->freed);
+	pool_put(&jobs, job);
+}
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
@@ -89,6 +96,13 @@ static bool take(struct job *job, cl_event e)
 	return e && __atomic_compare_exchange_n(&job->event, &e, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
+static void tell_freed(const struct job *job)
+{
+	for (u32 i = 0; i < job->frees; i++)
+		if (job->freed[i])
+			memory_gone_note(job->freed[i]);
+}
+
 static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
 {
 	struct job *job = user;
@@ -98,11 +112,9 @@ static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
 	opencl_now = job->row;
 	if (take(job, e)) {
 		tell_end(e, status, job);
-		for (u32 i = 0; i < job->frees; i++)
-			if (job->freed[i])
-				memory_gone_note(job->freed[i]);
+		tell_freed(job);
 	}
-	pool_put(&jobs, job);
+	job_put(job);
 	opencl_now = before;
 	tls.api_depth--;
 }
@@ -170,6 +182,7 @@ static bool watch(struct enqueue *e, cl_int r)
 	watched = *e->event && cl.clSetEventCallback(*e->event, CL_COMPLETE, ended, e->job) == CL_SUCCESS;
 	if (!watched) {
 		work_done_note(&(struct rec_work_done){ .id = e->job->work, .status = DONE_UNTIMED });
+		tell_freed(e->job);
 		e->job->event = NULL;
 	}
 	if (e->own)
@@ -199,7 +212,7 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 	}
 	call_note(e->begin, &call, NULL, at);
 	if (job && !watch(e, r))
-		pool_put(&jobs, job);
+		job_put(job);
 	opencl_read_clock(e->queue->timer, false);
 	opencl_leave();
 }
@@ -351,22 +364,20 @@ MAPPED(clEnqueueMapBuffer, (cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_
 MAPPED(clEnqueueMapImage, (cl_mem m, cl_bool b, cl_map_flags f, const size_t *o, const size_t *region, size_t *row, size_t *slice),
        (m, b, f, o, region, row, slice), image_bytes(m, region))
 
-/* What it frees is gone when it has run; if there are many, with the call. */
+/* What it frees is gone when it has run. Taken before the call: afterwards an address may be another's already. */
 static void take_memory(struct job *job, u32 n, void **pointers)
 {
-	for (u32 i = 0; pointers && i < n; i++) {
-		u64 memory = opencl_svm_take(pointers[i]);
+	u64 *to = !job || !pointers ? NULL : n <= FEW ? job->few : sys_memory(n * sizeof *to);
 
-		if (job && i < FREED) {
-			job->freed[i] = memory;
-			job->frees = i + 1;
-		} else if (memory) {
-			memory_gone_note(memory);
-		}
-	}
+	if (!to)
+		return;
+	for (u32 i = 0; i < n; i++)
+		to[i] = opencl_svm_take(pointers[i]);
+	job->freed = to;
+	job->frees = n;
 }
 
-static void keep_memory(struct job *job, void **pointers)
+static void keep_memory(const struct job *job, void **pointers)
 {
 	for (u32 i = 0; job && i < job->frees; i++)
 		opencl_svm_put_back(pointers[i], job->freed[i]);

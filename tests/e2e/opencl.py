@@ -170,6 +170,15 @@ def memory(box):
     check(f"images {rows}", {("image", 80000), ("image", 16000)} <= {(row["name"], row["size"]) for row in rows})
 
 
+@case("opencl: many blocks of shared memory freed by one call, which is refused first")
+def shared(box):
+    run = box.run([box.compile("workloads/opencl_shared.c")])
+    box.check_expected(run)
+    freed = run.sql("""select s.ts + s.dur as end, (select max(w.ts) from slice w where w.name = 'clEnqueueSVMFree' and w.category = 'enqueue') as call
+        from slice s where s.name = 'SVM' and s.category = 'allocation' and s.dur >= 0 order by s.ts limit 37""")
+    check(f"gone before the call that freed them: {freed}", all(row["end"] >= row["call"] for row in freed))
+
+
 @case("opencl: a CPU device's memory counts once")
 def once(box):
     run = box.run([box.compile("workloads/opencl_once.c")])
