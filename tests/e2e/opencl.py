@@ -129,8 +129,24 @@ def build_log(box):
     run = box.run([box.compile("workloads/opencl_guest.c")])
     rows = run.sql("""select category, extract_arg(arg_set_id, 'debug.error') as error, extract_arg(arg_set_id, 'debug.log') as log,
         extract_arg(arg_set_id, 'debug.options') as options from slice where name = 'clBuildProgram' and extract_arg(arg_set_id, 'debug.error') is not null order by ts""")
-    same("builds that failed", [(row["category"], row["error"], row["options"]) for row in rows], [("build", -11, "-DSOMETHING"), ("build", -11, None)])
-    check(f"logs {rows}", all("nothing_of_that_name" in row["log"] for row in rows))
+    same("builds that failed", [(row["category"], row["error"], row["options"]) for row in rows[:2]], [("build", -11, "-DSOMETHING"), ("build", -11, None)])
+    check(f"logs {rows}", all("nothing_of_that_name" in row["log"] for row in rows[:2]))
+    log = rows[2]["log"]
+    check(f"the first error, and that it was cut: {log}", "the_first_one" in log.splitlines()[0] and log.endswith(" ... "))
+
+
+BROKEN = "import ctypes\n" + OPEN + """cl.clCreateProgramWithSource.restype = ctypes.c_void_p
+program = ctypes.c_void_p(cl.clCreateProgramWithSource(context, 1, ctypes.byref(ctypes.c_char_p(b"")), None, None))
+print(cl.clBuildProgram(program, 1, ctypes.byref(device), b"-broken", None, None))
+"""
+
+
+@case("opencl: a log that begins with pages of warnings")
+def build_warnings(box):
+    run = same_with(box, [PYTHON, "-c", BROKEN], standin(box)[1])
+    same("output", run.stdout, "-11\n")
+    log = run.value("select extract_arg(arg_set_id, 'debug.log') as log from slice where name = 'clBuildProgram'")
+    check(f"it begins with the first error, and says where it was cut: {log}", log.startswith(" ... k.cl:2:1: error: the first one\n") and log.endswith(" ... "))
 
 
 @case("opencl: calls are on their threads, with stacks, and lead to their work")

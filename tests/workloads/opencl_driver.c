@@ -8,7 +8,7 @@
  *   fail_N     its event ends with status -N   lost       the device is gone, with all that is enqueued or will be
  *   held       runs until somebody calls clFinish
  *
- * A buffer of more than 1 GiB cannot be made. There are three devices; each has a clock of its own, and clHostTimeSTANDIN()
+ * A buffer of more than 1 GiB cannot be made, nor a program be built with the option -broken. There are three devices; each has a clock of its own, and clHostTimeSTANDIN()
  * knows what CLOCK_MONOTONIC was when it showed a time. A loader finds the driver by OCL_ICD_VENDORS; it can be opened itself, too.
  */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -348,7 +348,7 @@ cl_int clGetImageInfo(cl_mem m, cl_image_info what, size_t size, void *to, size_
 
 /* ---- programs and kernels ----------------------------------------------------------------- */
 
-struct _cl_program { struct object o; };
+struct _cl_program { struct object o; bool broken; };
 struct _cl_kernel { struct object o; char name[2048]; int number; };
 
 cl_program clCreateProgramWithSource(cl_context c, cl_uint n, const char **text, const size_t *length, cl_int *error)
@@ -361,16 +361,23 @@ cl_program clCreateProgramWithSource(cl_context c, cl_uint n, const char **text,
 
 cl_int clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, const char *options, void (CL_CALLBACK *f)(cl_program, void *), void *user)
 {
-	(void)n, (void)list, (void)options;
+	(void)n, (void)list;
 	if (f)
 		f(p, user);
-	return CL_SUCCESS;
+	p->broken = options && !strcmp(options, "-broken");
+	return p->broken ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
 }
 
 cl_int clGetProgramBuildInfo(cl_program p, cl_device_id d, cl_program_build_info what, size_t size, void *to, size_t *needed)
 {
-	(void)p, (void)d, (void)what;
-	return GIVE_TEXT("");
+	char log[4096] = "";
+
+	(void)d, (void)what;
+	for (int i = 0; p->broken && i < 20; i++)
+		strcat(log, "k.cl:1:1: warning: this is only a warning\n");
+	for (int i = 0; p->broken && i < 20; i++)
+		strcat(log, i ? "k.cl:3:1: error: another one\n" : "k.cl:2:1: error: the first one\n");
+	return GIVE_TEXT(log);
 }
 
 cl_int clGetProgramInfo(cl_program p, cl_program_info what, size_t size, void *to, size_t *needed)
