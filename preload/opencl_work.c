@@ -282,8 +282,6 @@ ENQUEUE(clEnqueueCopyBufferToImage, (cl_mem s, cl_mem d, size_t so, const size_t
 	.kind = WORK_COPY, .bytes = image_bytes(d, region))
 ENQUEUE(clEnqueueUnmapMemObject, (cl_mem m, void *p), (m, p), .kind = WORK_UNMAP)
 ENQUEUE(clEnqueueMigrateMemObjects, (cl_uint n, const cl_mem *m, cl_mem_migration_flags f), (n, m, f), .kind = WORK_OTHER)
-ENQUEUE(clEnqueueNativeKernel, (void (CL_CALLBACK *f)(void *), void *a, size_t an, cl_uint n, const cl_mem *m, const void **where),
-	(f, a, an, n, m, where), .kind = WORK_KERNEL, .work_name = NAMED("native kernel"))
 ENQUEUE(clEnqueueTask, (cl_kernel k), (k), .kind = WORK_KERNEL, .work_name = opencl_kernel_name(k), .size = { 1, 1, 1 }, .local = PACK3(1, 1, 1))
 ENQUEUE(clEnqueueSVMMemcpy, (cl_bool b, void *d, const void *s, size_t n), (b, d, s, n), .kind = WORK_COPY, .bytes = n, .blocking = b)
 ENQUEUE(clEnqueueSVMMemFill, (void *p, const void *v, size_t vn, size_t n), (p, v, vn, n), .kind = WORK_FILL, .bytes = n)
@@ -344,6 +342,21 @@ cl_int w_clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint n, cons
 	return r;
 }
 
+cl_int w_clEnqueueNativeKernel(cl_command_queue q, opencl_native_function *f, void *a, size_t an, cl_uint n, const cl_mem *m, const void **where, WAIT_LIST)
+{
+	struct opencl_native native = { f, a, an, where, n };
+	struct enqueue e;
+	cl_int r;
+
+	if (!enqueue_begin(&e, q, event))
+		return PASSED_ON(cl.clEnqueueNativeKernel(q, f, a, an, n, m, where, waits, list, event));
+	opencl_native_wrap(&native);
+	r = cl.clEnqueueNativeKernel(q, native.function, native.args, native.bytes, n, m, native.where, waits, list, e.event);
+	opencl_native_unwrap(&native);
+	enqueue_end(&e, r, &(struct about){ WORK_KERNEL, NAMED("clEnqueueNativeKernel"), .work_name = NAMED("native kernel") }, CALLER());
+	return r;
+}
+
 #define MAPPED(name_, PARAMS, ARGS, bytes_)                                                            \
 	void *w_##name_(cl_command_queue q, UNPACK PARAMS, WAIT_LIST, cl_int *error)                   \
 	{                                                                                              \
@@ -383,18 +396,21 @@ static void keep_memory(const struct job *job, void **pointers)
 		opencl_svm_put_back(pointers[i], job->freed[i]);
 }
 
-cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers,
-			  void (CL_CALLBACK *f)(cl_command_queue, cl_uint, void **, void *), void *user, WAIT_LIST)
+cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers, opencl_on_free *f, void *user, WAIT_LIST)
 {
 	struct enqueue e;
+	bool ours;
 	cl_int r;
 
 	if (!enqueue_begin(&e, q, event))
 		return PASSED_ON(cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, event));
 	take_memory(e.job, n, pointers);
+	ours = opencl_free_callback(&f, &user);
 	r = cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, e.event);
 	if (r != CL_SUCCESS)
 		keep_memory(e.job, pointers);
+	if (r != CL_SUCCESS && ours)
+		opencl_callback_drop(user);
 	enqueue_end(&e, r, &(struct about){ WORK_OTHER, NAMED("clEnqueueSVMFree") }, CALLER());
 	return r;
 }

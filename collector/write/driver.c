@@ -1,7 +1,8 @@
 /*
  * driver.c - memory of the host that the driver of a device took.
  *
- * A driver allocates while the program is in one of its API's functions; then a wrapper of libmlprof.so is on the stack.
+ * A driver allocates while the program is in one of its API's functions; then a wrapper of libmlprof.so is on the stack, and no callback
+ * of the program further in.
  * What its own threads take can't be told from the program's. What the wrapper itself asks of the driver, for the sake of times, is
  * asked from a few functions that are on the stack then.
  */
@@ -16,6 +17,12 @@ static const char *last_part(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+/* What a driver calls of the program's is called by a function of ours, whose name begins so (opencl_callback.c). */
+static bool is_callback(const struct frames *all)
+{
+	return all->module && !strncmp(last_part(all->module->path), "libmlprof.so", 12) && !strncmp(all->at[all->count - 1].function, "of_", 3);
 }
 
 /* The wrappers of device APIs are called w_ and the function's name. What else of the library may be on a stack (dlopen,
@@ -70,6 +77,8 @@ const char *driver_call(struct symbols *y, const struct process *p, u32 node, bo
 
 		if (name)
 			return name;
+		if (all.count && is_callback(&all))
+			return NULL;
 		*ours |= all.count && asks_for_itself(&all);
 		node = p->node[node].parent;
 	}

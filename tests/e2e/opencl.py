@@ -350,6 +350,17 @@ def unified(box):
     same("its memory counts beside the host's", run.summary["peak_with_devices"]["device_bytes"] > 0, True)
 
 
+@case("opencl: what the program takes in a function that the driver calls is its own")
+def own_memory(box):
+    program = box.compile("workloads/opencl_own.c")
+    for words, env, sizes in (([program], {"POCL_DEVICES": "basic"}, (1, 2, 4)), ([program, "notify"], standin(box)[1], (3,))):
+        run = same_with(box, words, env)
+        owners = {row["bytes"] >> 20: row.get("driver_call") for row in run.summary["peak"]["by_stack"] if row["owner"] == "keep"}
+        same("whose it is", owners, dict.fromkeys(sizes))
+        marked = run.sql("select extract_arg(arg_set_id, 'debug.driver_call') as call from slice where name = 'keep'")
+        same("in the trace", [row["call"] for row in marked], len(sizes) * [None])
+
+
 @case("opencl: kernels with long names")
 def long_names(box):
     _, env = standin(box)

@@ -8,7 +8,7 @@
  *   fail_N     its event ends with status -N   lost       the device is gone, with all that is enqueued or will be
  *   held       runs until somebody calls clFinish
  *
- * A buffer of more than 1 GiB cannot be made, nor a program be built with the option -broken. There are three devices; each has a clock of its own, and clHostTimeSTANDIN()
+ * A buffer of more than 1 GiB cannot be made, which the context is notified of, nor a program be built with the option -broken. There are three devices; each has a clock of its own, and clHostTimeSTANDIN()
  * knows what CLOCK_MONOTONIC was when it showed a time. A loader finds the driver by OCL_ICD_VENDORS; it can be opened itself, too.
  */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -177,7 +177,14 @@ cl_int clGetDeviceInfo(cl_device_id d, cl_device_info what, size_t size, void *t
 
 /* ---- contexts, queues --------------------------------------------------------------------- */
 
-struct _cl_context { struct object o; cl_device_id device[8]; cl_uint devices; };
+struct _cl_context {
+	struct object o;
+	cl_device_id device[8];
+	cl_uint devices;
+	void (CL_CALLBACK *notify)(const char *, const void *, size_t, void *);
+	void *user;
+};
+
 struct _cl_command_queue { struct object o; cl_context context; cl_device_id device; cl_command_queue_properties properties; };
 
 cl_context clCreateContext(const cl_context_properties *l, cl_uint n, const cl_device_id *list,
@@ -185,7 +192,9 @@ cl_context clCreateContext(const cl_context_properties *l, cl_uint n, const cl_d
 {
 	cl_context c = new_object(sizeof *c);
 
-	(void)l, (void)f, (void)user;
+	(void)l;
+	c->notify = f;
+	c->user = user;
 	c->devices = n < 8 ? n : 8;
 	memcpy(c->device, list, c->devices * sizeof *list);
 	if (error)
@@ -269,6 +278,8 @@ static cl_mem new_memory(cl_context c, size_t bytes, cl_int *error)
 	cl_mem m = NULL;
 	cl_int r = bytes > BYTES_MAX ? CL_MEM_OBJECT_ALLOCATION_FAILURE : bytes ? CL_SUCCESS : CL_INVALID_BUFFER_SIZE;
 
+	if (r != CL_SUCCESS && c->notify)
+		c->notify("no memory", &bytes, sizeof bytes, c->user);
 	if (r == CL_SUCCESS) {
 		m = new_object(sizeof *m);
 		m->context = c;
