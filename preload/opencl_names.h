@@ -11,7 +11,7 @@
 
 /* Entry points that have a wrapper ... */
 #define OPENCL_WRAPPED(X)                                                                              \
-	X(clCreateContext) X(clCreateContextFromType)                                                  \
+	X(clCreateContext) X(clCreateContextFromType) X(clReleaseContext)                              \
 	X(clCreateCommandQueue) X(clCreateCommandQueueWithProperties) X(clGetCommandQueueInfo)         \
 	X(clReleaseCommandQueue)                                                                       \
 	X(clGetEventProfilingInfo) X(clFinish) X(clFlush) X(clWaitForEvents)                           \

@@ -102,10 +102,13 @@ static void tell_device(cl_device_id d, u64 id)
 {
 	char name[256], version[256];
 	cl_device_type type = 0;
+	cl_device_id parent = NULL;
 	struct rec_device r = { .id = id };
 
 	cl.clGetDeviceInfo(d, CL_DEVICE_TYPE, sizeof type, &type, NULL);
 	info_text(d, CL_DEVICE_NAME, name, sizeof name);
+	if (cl.clGetDeviceInfo(d, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, NULL) == CL_SUCCESS && parent)
+		text_append(name, sizeof name, ", sub-device");
 	info_text(d, CL_DEVICE_VERSION, version, sizeof version);
 	r.flags = type & CL_DEVICE_TYPE_CPU ? DEVICE_CPU | DEVICE_HOST_MEMORY : type & CL_DEVICE_TYPE_GPU ? DEVICE_GPU : 0;
 	r.clock = has_timer(d, version) ? DEVICE_CLOCK_CALIBRATED : DEVICE_CLOCK_BOUNDED;
@@ -125,16 +128,6 @@ u64 opencl_device(cl_device_id d)
 	if (first == id)
 		tell_device(d, id);
 	return first;
-}
-
-u64 opencl_context_device(cl_context c)
-{
-	cl_device_id list[64];
-	size_t bytes = 0;
-
-	if (cl.clGetContextInfo(c, CL_CONTEXT_DEVICES, sizeof list, list, &bytes) != CL_SUCCESS || bytes < sizeof *list)
-		return 0;
-	return opencl_device(list[0]);
 }
 
 /* ---- queues ---------------------------------------------------------------------------- */

@@ -243,6 +243,19 @@ def sub_devices(box):
     same("groups of tracks", len(tracks), 3)
 
 
+@case("opencl: a sub-device's memory is its own, though PoCL says that its context is the parent's")
+def sub_device_memory(box):
+    program = box.compile("workloads/opencl_parts.c")
+    run = same_with(box, [program], {})
+    box.check_expected(run)
+    titles = [device["title"] for device in run.summary["devices"]]
+    check(f"devices {titles}", len(titles) == 1 and titles[0].endswith(", sub-device"))
+    run = same_with(box, [program, "1000"], standin(box)[1])
+    same("contexts whose handles come again", run.stdout, "reused 1\n")
+    books = {device["title"].partition(": ")[2]: (device["allocs"], device["frees"], device["peak_bytes"]) for device in run.summary["devices"]}
+    same("memory", books, {"steady, sub-device": (500, 500, 10), "steady": (500, 500, 1000)})
+
+
 @case("opencl: every way in")
 def ways(box):
     flags = {"full RELRO, no PLT": ["-fno-plt", "-Wl,-z,relro,-z,now"], "lazy": ["-Wl,-z,lazy"]}

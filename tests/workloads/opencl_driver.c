@@ -8,7 +8,7 @@
  *   fail_N     its event ends with status -N   lost       the device is gone, with all that is enqueued or will be
  *   held       runs until somebody calls clFinish
  *
- * A buffer of more than 1 GiB cannot be made, which the context is notified of, nor a program be built with the option -broken. There are three devices; each has a clock of its own, and clHostTimeSTANDIN()
+ * A buffer of more than 1 GiB cannot be made, which the context is notified of, nor a program be built with the option -broken. There are three devices, the first of which has a part; each has a clock of its own, and clHostTimeSTANDIN()
  * knows what CLOCK_MONOTONIC was when it showed a time. A loader finds the driver by OCL_ICD_VENDORS; it can be opened itself, too.
  */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -70,6 +70,7 @@ struct _cl_platform_id { struct object o; };
 struct _cl_device_id {
 	struct object o;
 	const char *name, *version;
+	cl_device_id parent;
 	double rate;                    /* seconds of its clock in a second of the host's */
 	long long ahead;
 	bool works, lost, finishing;
@@ -78,10 +79,11 @@ struct _cl_device_id {
 };
 
 static struct _cl_platform_id platform = { { &dispatch, 1 } };
-static struct _cl_device_id devices[] = {
+static struct _cl_device_id devices[4] = {
 	{ .o = { &dispatch, 1 }, .name = "steady", .version = "OpenCL 1.2 stand-in", .rate = 1, .ahead = 1000000000 },
 	{ .o = { &dispatch, 1 }, .name = "fast", .version = "OpenCL 3.0 stand-in", .rate = 1.0002, .ahead = 7 * 3600000000000ll },
 	{ .o = { &dispatch, 1 }, .name = "slow", .version = "OpenCL 2.1 stand-in", .rate = 0.9997, .ahead = -2000000000 },
+	{ .o = { &dispatch, 1 }, .name = "steady", .version = "OpenCL 1.2 stand-in", .rate = 1, .ahead = 1000000000, .parent = &devices[0] },
 };
 static long long began;
 
@@ -171,8 +173,21 @@ cl_int clGetDeviceInfo(cl_device_id d, cl_device_info what, size_t size, void *t
 	case CL_DEVICE_NAME: return GIVE_TEXT(d->name);
 	case CL_DEVICE_VERSION: return GIVE_TEXT(d->version);
 	case CL_DEVICE_PLATFORM: return GIVE(cl_platform_id, &platform);
+	case CL_DEVICE_PARENT_DEVICE: return GIVE(cl_device_id, d->parent);
 	}
 	return CL_INVALID_VALUE;
+}
+
+cl_int clCreateSubDevices(cl_device_id d, const cl_device_partition_property *how, cl_uint n, cl_device_id *list, cl_uint *count)
+{
+	(void)how;
+	if (d != &devices[0])
+		return CL_DEVICE_PARTITION_FAILED;
+	if (list && n)
+		list[0] = &devices[3];
+	if (count)
+		*count = 1;
+	return CL_SUCCESS;
 }
 
 /* ---- contexts, queues --------------------------------------------------------------------- */
@@ -211,9 +226,18 @@ cl_int clReleaseContext(cl_context c)
 	return CL_SUCCESS;
 }
 
+/* As PoCL does, it says the parents of sub-devices. */
 cl_int clGetContextInfo(cl_context c, cl_context_info what, size_t size, void *to, size_t *needed)
 {
-	return what == CL_CONTEXT_DEVICES ? give(c->device, c->devices * sizeof *c->device, size, to, needed) : CL_INVALID_VALUE;
+	cl_device_id whole[8];
+
+	for (cl_uint i = 0; i < c->devices; i++)
+		whole[i] = c->device[i]->parent ? c->device[i]->parent : c->device[i];
+	switch (what) {
+	case CL_CONTEXT_DEVICES: return give(whole, c->devices * sizeof *whole, size, to, needed);
+	case CL_CONTEXT_REFERENCE_COUNT: return GIVE(cl_uint, (cl_uint)c->o.references);
+	}
+	return CL_INVALID_VALUE;
 }
 
 static void *worker(void *device);
@@ -793,7 +817,7 @@ void *clGetExtensionFunctionAddressForPlatform(cl_platform_id p, const char *nam
 
 static const struct _cl_icd_dispatch dispatch = {
 #define ROW(name) .name = name
-	ROW(clGetPlatformIDs), ROW(clGetPlatformInfo), ROW(clGetDeviceIDs), ROW(clGetDeviceInfo), ROW(clCreateContext), ROW(clRetainContext),
+	ROW(clGetPlatformIDs), ROW(clGetPlatformInfo), ROW(clGetDeviceIDs), ROW(clGetDeviceInfo), ROW(clCreateSubDevices), ROW(clCreateContext), ROW(clRetainContext),
 	ROW(clReleaseContext), ROW(clGetContextInfo), ROW(clCreateCommandQueue), ROW(clCreateCommandQueueWithProperties), ROW(clRetainCommandQueue),
 	ROW(clReleaseCommandQueue), ROW(clGetCommandQueueInfo), ROW(clCreateBuffer), ROW(clCreatePipe), ROW(clRetainMemObject), ROW(clReleaseMemObject),
 	ROW(clGetMemObjectInfo), ROW(clGetImageInfo), ROW(clSetMemObjectDestructorCallback), ROW(clCreateProgramWithSource), ROW(clBuildProgram),
