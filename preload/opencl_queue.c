@@ -1,5 +1,5 @@
 /*
- * opencl_queue.c - devices and queues, and calls that wait for them.
+ * opencl_queue.c - devices and queues, calls that wait for them, and calls that they wait for.
  *
  * Every queue is made with profiling on, so that its work has the device's own times. A program that did not ask for that
  * must not see it: not in the queue's properties, nor by getting times of an event.
@@ -380,6 +380,36 @@ cl_int w_clWaitForEvents(cl_uint n, const cl_event *list)
 			opencl_wait_failed(n, list);
 		if (timers.table && n && list)
 			waited(queue_of(list[0]));
+	}
+	opencl_leave();
+	return r;
+}
+
+/* ---- what the device waits for ------------------------------------------------------------ */
+
+cl_event w_clCreateUserEvent(cl_context c, cl_int *error)
+{
+	u64 begin = opencl_enter();
+	cl_int r = CL_SUCCESS;
+	cl_event e = cl.clCreateUserEvent(c, &r);
+
+	if (error)
+		*error = r;
+	if (begin)
+		call_note(begin, &(struct call){ CALL_OTHER, NAMED("clCreateUserEvent"), .error = r }, NULL, CALLER());
+	opencl_leave();
+	return e;
+}
+
+cl_int w_clSetUserEventStatus(cl_event e, cl_int status)
+{
+	u64 begin = opencl_enter();
+	cl_int r = cl.clSetUserEventStatus(e, status);
+	struct args a = { 0 };
+
+	if (begin) {
+		args_signed(&a, "status", status);
+		call_note(begin, &(struct call){ CALL_OTHER, NAMED("clSetUserEventStatus"), .error = r }, &a, CALLER());
 	}
 	opencl_leave();
 	return r;

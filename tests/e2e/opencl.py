@@ -141,6 +141,11 @@ print(cl.clBuildProgram(program, 1, ctypes.byref(device), b"-broken", None, None
 """
 
 
+OLDEST = "import ctypes\n" + OPEN + """event = ctypes.c_void_p()
+print(cl.clEnqueueMarker(queue, ctypes.byref(event)), cl.clEnqueueBarrier(queue), cl.clEnqueueWaitForEvents(queue, 1, ctypes.byref(event)), cl.clFinish(queue))
+"""
+
+
 @case("opencl: a log that begins with pages of warnings")
 def build_warnings(box):
     run = same_with(box, [PYTHON, "-c", BROKEN], standin(box)[1])
@@ -162,6 +167,8 @@ def calls(box):
     drawn = {row["name"]: row["n"] for row in run.sql("""select s.name, count(*) as n from slice s join thread_track t on s.track_id = t.id
         join thread using (utid) where is_main_thread and s.category is not null group by 1""")}
     same("on the main thread", {name: drawn[name] for name in seen}, seen)
+    ends = run.sql("select extract_arg(arg_set_id, 'debug.status') as status from slice where name = 'clSetUserEventStatus' order by ts")
+    same("user events", (seen["clCreateUserEvent"], [int(row["status"]) for row in ends]), (2, [0, -5]))
     arrows = run.value("""select count(*) from flow f join slice a on f.slice_out = a.id join slice b on f.slice_in = b.id
         where a.name like 'clEnqueue%' and b.ts >= a.ts""")
     same("arrows to later work", arrows, len(drawn_work(run)))
@@ -372,6 +379,16 @@ def own_memory(box):
         same("whose it is", owners, dict.fromkeys(sizes))
         marked = run.sql("select extract_arg(arg_set_id, 'debug.driver_call') as call from slice where name = 'keep'")
         same("in the trace", [row["call"] for row in marked], len(sizes) * [None])
+
+
+@case("opencl: commands of OpenCL 1.0 are calls")
+def oldest(box):
+    run = same_with(box, [PYTHON, "-c", OLDEST], standin(box)[1])
+    same("output", run.stdout, "0 0 0 0\n")
+    seen = {call["name"]: call["calls"] for call in run.summary["api_calls"]}
+    same("calls", {name: seen.get(name) for name in ("clEnqueueMarker", "clEnqueueBarrier", "clEnqueueWaitForEvents")},
+         {"clEnqueueMarker": 1, "clEnqueueBarrier": 1, "clEnqueueWaitForEvents": 1})
+    same("marks", [(row["name"], row["kind"]) for row in drawn_work(run)], [("clEnqueueMarker", "mark")])
 
 
 @case("opencl: kernels with long names")

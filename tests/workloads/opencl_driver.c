@@ -675,6 +675,10 @@ cl_int clEnqueueMarkerWithWaitList(cl_command_queue q, WAIT_LIST)
 	return enqueue(q, (struct _cl_event){ 0 }, false, n, list, event);
 }
 
+cl_int clEnqueueMarker(cl_command_queue q, cl_event *event) { return clEnqueueMarkerWithWaitList(q, 0, NULL, event); }
+cl_int clEnqueueBarrier(cl_command_queue q) { return clEnqueueMarkerWithWaitList(q, 0, NULL, NULL); }
+cl_int clEnqueueWaitForEvents(cl_command_queue q, cl_uint n, const cl_event *list) { return clEnqueueMarkerWithWaitList(q, n, list, NULL); }
+
 cl_int clFlush(cl_command_queue q)
 {
 	return q->device->lost ? CL_DEVICE_NOT_AVAILABLE : CL_SUCCESS;
@@ -824,7 +828,7 @@ static const struct _cl_icd_dispatch dispatch = {
 	ROW(clGetProgramInfo), ROW(clGetProgramBuildInfo), ROW(clReleaseProgram), ROW(clCreateKernel), ROW(clReleaseKernel), ROW(clSetKernelArg), ROW(clGetKernelInfo),
 	ROW(clWaitForEvents), ROW(clGetEventInfo), ROW(clRetainEvent), ROW(clReleaseEvent), ROW(clGetEventProfilingInfo), ROW(clSetEventCallback),
 	ROW(clFlush), ROW(clFinish), ROW(clEnqueueNDRangeKernel), ROW(clEnqueueReadBuffer), ROW(clEnqueueWriteBuffer),
-	ROW(clEnqueueMarkerWithWaitList), ROW(clGetExtensionFunctionAddress), ROW(clGetExtensionFunctionAddressForPlatform),
+	ROW(clEnqueueMarkerWithWaitList), ROW(clEnqueueMarker), ROW(clEnqueueBarrier), ROW(clEnqueueWaitForEvents), ROW(clGetExtensionFunctionAddress), ROW(clGetExtensionFunctionAddressForPlatform),
 	ROW(clGetDeviceAndHostTimer), ROW(clCreateBufferWithProperties), ROW(clCreateFromGLBuffer), ROW(clEnqueueAcquireGLObjects),
 	ROW(clEnqueueReleaseGLObjects),
 #undef ROW
