@@ -35,6 +35,15 @@ void args_digits(struct args *a, const char *key, size_t length, u64 value)
 	add(a, key, length, p, (size_t)(end - p));
 }
 
+void args_signed(struct args *a, const char *key, i64 value)
+{
+	char digits[24] = "";
+
+	text_append(digits, sizeof digits, value < 0 ? "-" : "");
+	text_number(digits, sizeof digits, value < 0 ? -(u64)value : (u64)value, 10);
+	args_text(a, key, digits);
+}
+
 void args_hex(struct args *a, const char *key, u64 value)
 {
 	char digits[24] = "0x";
@@ -190,11 +199,8 @@ void work_note(const struct rec_work *w, const struct args *args)
 void work_failed_note(u64 work, i64 error)
 {
 	struct args a = { 0 };
-	char digits[24] = "";
 
-	text_append(digits, sizeof digits, error < 0 ? "-" : "");
-	text_number(digits, sizeof digits, error < 0 ? -(u64)error : (u64)error, 10);
-	args_text(&a, "error", digits);
+	args_signed(&a, "error", error);
 	TOLD(work_done, (&(struct rec_work_done){ work, DONE_FAILED }), a.text, a.used);
 }
 

@@ -24,6 +24,7 @@ struct args { u32 used; char text[508]; };
 void args_text(struct args *a, const char *key, const char *value);
 void args_digits(struct args *a, const char *key, size_t length, u64 value);
 #define args_number(a, key, value) args_digits(a, key, sizeof(key) - 1, value)  /* key: a literal, as each submit says two of these */
+void args_signed(struct args *a, const char *key, i64 value);
 void args_hex(struct args *a, const char *key, u64 value);
 void args_word(struct args *a, const char *word);               /* no key: a memory's first word */
 

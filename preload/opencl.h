@@ -3,6 +3,7 @@
  *
  *   opencl_names.h   the names of all functions that we deal with
  *   api_opencl.c     the table of entry points, and how the real functions are found
+ *   opencl_context.c contexts: whose they are, and what they notify
  *   opencl_queue.c   devices, queues (profiling is switched on, and hidden from the program), waits
  *   opencl_work.c    everything that is enqueued, and its end
  *   opencl_commands.c  what is in a command buffer
@@ -102,6 +103,25 @@ void opencl_svm_put_back(const void *p, u64 id);                /* ... and was n
 
 typedef void CL_CALLBACK opencl_on_program(cl_program, void *);
 void opencl_program_callback(opencl_on_program **function, void **user);        /* the program's, to be given to the driver: made ours */
+
+typedef void CL_CALLBACK opencl_on_free(cl_command_queue, cl_uint, void **, void *);
+typedef void CL_CALLBACK opencl_on_context(const char *, const void *, size_t, void *);
+bool opencl_free_callback(opencl_on_free **function, void **user);              /* true: they are made ours */
+bool opencl_context_callback(opencl_on_context **function, void **user);
+void opencl_callback_drop(void *user);                          /* ours, which will not be called (any more) */
+
+typedef void CL_CALLBACK opencl_native_function(void *);
+struct opencl_native {
+	opencl_native_function *function;
+	void *args;
+	size_t bytes;
+	const void **where;             /* in the arguments: memory objects' places, so many */
+	cl_uint count;
+	size_t mapped;                  /* 0: it is the program's own */
+};
+void opencl_native_wrap(struct opencl_native *n);
+void opencl_native_unwrap(const struct opencl_native *n);       /* after the call */
+
 cl_command_queue opencl_commands(cl_command_buffer_khr buffer, struct args *to);        /* its own queue, if any, and what is in it */
 
 #endif

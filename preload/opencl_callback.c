@@ -2,9 +2,11 @@
  * opencl_callback.c - functions of the program that the driver calls.
  *
  * What the program does in one of them is its own doing, on whatever thread and inside of whichever call the driver calls it: a build's
- * may be called before clBuildProgram returns. So each is called by one of ours, which steps out of that call meanwhile.
+ * may be called before clBuildProgram returns. So each is called by one of ours, which steps out of that call meanwhile. Ours are called
+ * of_ and something: by that the collector knows on a stack that what is further in is the program's (write/driver.c).
  */
 #include "opencl.h"
+#include <string.h>
 
 struct callback { void *function, *user; };
 
@@ -43,6 +45,11 @@ static struct callback taken(void *of)
 
 	pool_put(&callbacks, of);
 	return c;
+}
+
+void opencl_callback_drop(void *user)
+{
+	pool_put(&callbacks, user);
 }
 
 /* ---- builds ------------------------------------------------------------------------------- */
@@ -109,4 +116,92 @@ cl_int w_clSetMemObjectDestructorCallback(cl_mem m, void (CL_CALLBACK *f)(cl_mem
 		pool_put(&callbacks, c);
 	opencl_leave();
 	return r;
+}
+
+static void CL_CALLBACK of_free(cl_command_queue q, cl_uint n, void **pointers, void *of)
+{
+	struct callback c = taken(of);
+	struct place was = step_out();
+
+	((opencl_on_free *)c.function)(q, n, pointers, c.user);
+	step_in(was);
+}
+
+bool opencl_free_callback(opencl_on_free **function, void **user)
+{
+	struct callback *c = callback_new((void *)*function, *user);
+
+	if (!c)
+		return false;
+	*function = of_free;
+	*user = c;
+	return true;
+}
+
+/* ---- contexts ----------------------------------------------------------------------------- */
+
+static void CL_CALLBACK of_context(const char *what, const void *about, size_t bytes, void *of)
+{
+	const struct callback *c = of;
+	struct place was = step_out();
+
+	((opencl_on_context *)c->function)(what, about, bytes, c->user);
+	step_in(was);
+}
+
+bool opencl_context_callback(opencl_on_context **function, void **user)
+{
+	struct callback *c = callback_new((void *)*function, *user);
+
+	if (!c)
+		return false;
+	*function = of_context;
+	*user = c;
+	return true;
+}
+
+/* ---- native kernels ----------------------------------------------------------------------- */
+
+/* It has no pointer of its own, but arguments that the driver copies: ours are put before them, and keep them as aligned as they were. */
+struct native { opencl_native_function *function; bool has_args; } __attribute__((aligned(128)));
+
+static void CL_CALLBACK of_native(void *of)
+{
+	const struct native *n = of;
+	struct place was = step_out();
+
+	n->function(n->has_args ? (void *)(n + 1) : NULL);
+	step_in(was);
+}
+
+/* What a driver has to refuse stays as it is. */
+static bool is_sound(const struct opencl_native *n)
+{
+	return n->function && !n->args == !n->bytes && (n->args || !n->count) && !n->count == !n->where;
+}
+
+void opencl_native_wrap(struct opencl_native *n)
+{
+	size_t size = sizeof(struct native) + ((n->bytes + 7) & ~7ul), all = size + n->count * sizeof *n->where;
+	struct native *ours = is_sound(n) ? sys_memory(all) : NULL;
+	const void **where = (const void **)((char *)ours + size);
+
+	if (!ours)
+		return;
+	*ours = (struct native){ n->function, n->args };
+	if (n->args)
+		memcpy(ours + 1, n->args, n->bytes);
+	for (u32 i = 0; i < n->count; i++)
+		where[i] = (char *)(ours + 1) + ((u64)n->where[i] - (u64)n->args);
+	n->function = of_native;
+	n->args = ours;
+	n->bytes += sizeof *ours;
+	n->where = n->count ? where : NULL;
+	n->mapped = all;
+}
+
+void opencl_native_unwrap(const struct opencl_native *n)
+{
+	if (n->mapped)
+		sys_munmap(n->args, n->mapped);
 }

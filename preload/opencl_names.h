@@ -11,9 +11,11 @@
 
 /* Entry points that have a wrapper ... */
 #define OPENCL_WRAPPED(X)                                                                              \
+	X(clCreateContext) X(clCreateContextFromType) X(clReleaseContext)                              \
 	X(clCreateCommandQueue) X(clCreateCommandQueueWithProperties) X(clGetCommandQueueInfo)         \
 	X(clReleaseCommandQueue)                                                                       \
 	X(clGetEventProfilingInfo) X(clFinish) X(clFlush) X(clWaitForEvents)                           \
+	X(clCreateUserEvent) X(clSetUserEventStatus)                                                   \
 	X(clEnqueueNDRangeKernel) X(clEnqueueTask) X(clEnqueueNativeKernel)                            \
 	X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer)   \
 	X(clEnqueueReadBufferRect) X(clEnqueueWriteBufferRect) X(clEnqueueCopyBufferRect)              \

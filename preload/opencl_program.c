@@ -88,7 +88,38 @@ static cl_device_id device_of(cl_program p, cl_uint n, const cl_device_id *list)
 	return cl.clGetProgramInfo(p, CL_PROGRAM_DEVICES, sizeof all, all, &bytes) == CL_SUCCESS && bytes >= sizeof *all ? all[0] : NULL;
 }
 
-/* The end of the log is where compilers say what they give up on. */
+/* A log may begin with pages of warnings: it is shown from the line with the first error. */
+static const char *first_error(const char *log)
+{
+	const char *line = log;
+
+	for (const char *p = log; *p; p++) {
+		if (text_starts(p, "error") || text_starts(p, "Error") || text_starts(p, "ERROR"))
+			return line;
+		if (*p == '\n')
+			line = p + 1;
+	}
+	return log;
+}
+
+/* As much of it as there is room for. */
+static void args_log(struct args *a, const char *log)
+{
+	static const char cut[] = " ... ";
+	char text[sizeof a->text];
+	size_t size = sizeof text - a->used - sizeof "log=" + 1;
+
+	if (text_length(log) >= size) {
+		const char *from = first_error(log), *skipped = from > log ? cut : "";
+
+		text_join(text, size, skipped, from);
+		if (text_length(skipped) + text_length(from) >= size)
+			text_copy(text + size - sizeof cut, sizeof cut, cut);
+		log = text;
+	}
+	args_text(a, "log", log);
+}
+
 static void add_log(struct args *a, cl_program p, cl_uint n, const cl_device_id *list)
 {
 	cl_device_id d = device_of(p, n, list);
@@ -101,7 +132,7 @@ static void add_log(struct args *a, cl_program p, cl_uint n, const cl_device_id 
 	if (!log)
 		return;
 	if (cl.clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_LOG, size, log, NULL) == CL_SUCCESS)
-		args_text(a, "log", size > 400 ? log + size - 400 : log);
+		args_log(a, log);
 	sys_munmap(log, size + 1);
 }
 

@@ -1,5 +1,5 @@
 /*
- * opencl_queue.c - devices and queues, and calls that wait for them.
+ * opencl_queue.c - devices and queues, calls that wait for them, and calls that they wait for.
  *
  * Every queue is made with profiling on, so that its work has the device's own times. A program that did not ask for that
  * must not see it: not in the queue's properties, nor by getting times of an event.
@@ -102,10 +102,13 @@ static void tell_device(cl_device_id d, u64 id)
 {
 	char name[256], version[256];
 	cl_device_type type = 0;
+	cl_device_id parent = NULL;
 	struct rec_device r = { .id = id };
 
 	cl.clGetDeviceInfo(d, CL_DEVICE_TYPE, sizeof type, &type, NULL);
 	info_text(d, CL_DEVICE_NAME, name, sizeof name);
+	if (cl.clGetDeviceInfo(d, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, NULL) == CL_SUCCESS && parent)
+		text_append(name, sizeof name, ", sub-device");
 	info_text(d, CL_DEVICE_VERSION, version, sizeof version);
 	r.flags = type & CL_DEVICE_TYPE_CPU ? DEVICE_CPU | DEVICE_HOST_MEMORY : type & CL_DEVICE_TYPE_GPU ? DEVICE_GPU : 0;
 	r.clock = has_timer(d, version) ? DEVICE_CLOCK_CALIBRATED : DEVICE_CLOCK_BOUNDED;
@@ -125,16 +128,6 @@ u64 opencl_device(cl_device_id d)
 	if (first == id)
 		tell_device(d, id);
 	return first;
-}
-
-u64 opencl_context_device(cl_context c)
-{
-	cl_device_id list[64];
-	size_t bytes = 0;
-
-	if (cl.clGetContextInfo(c, CL_CONTEXT_DEVICES, sizeof list, list, &bytes) != CL_SUCCESS || bytes < sizeof *list)
-		return 0;
-	return opencl_device(list[0]);
 }
 
 /* ---- queues ---------------------------------------------------------------------------- */
@@ -387,6 +380,36 @@ cl_int w_clWaitForEvents(cl_uint n, const cl_event *list)
 			opencl_wait_failed(n, list);
 		if (timers.table && n && list)
 			waited(queue_of(list[0]));
+	}
+	opencl_leave();
+	return r;
+}
+
+/* ---- what the device waits for ------------------------------------------------------------ */
+
+cl_event w_clCreateUserEvent(cl_context c, cl_int *error)
+{
+	u64 begin = opencl_enter();
+	cl_int r = CL_SUCCESS;
+	cl_event e = cl.clCreateUserEvent(c, &r);
+
+	if (error)
+		*error = r;
+	if (begin)
+		call_note(begin, &(struct call){ CALL_OTHER, NAMED("clCreateUserEvent"), .error = r }, NULL, CALLER());
+	opencl_leave();
+	return e;
+}
+
+cl_int w_clSetUserEventStatus(cl_event e, cl_int status)
+{
+	u64 begin = opencl_enter();
+	cl_int r = cl.clSetUserEventStatus(e, status);
+	struct args a = { 0 };
+
+	if (begin) {
+		args_signed(&a, "status", status);
+		call_note(begin, &(struct call){ CALL_OTHER, NAMED("clSetUserEventStatus"), .error = r }, &a, CALLER());
 	}
 	opencl_leave();
 	return r;

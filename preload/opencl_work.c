@@ -10,7 +10,7 @@
  */
 #include "opencl.h"
 
-enum { FREED = 12 };
+enum { FEW = 12 };
 
 /* Work on its way. */
 struct job {
@@ -22,10 +22,17 @@ struct job {
 	bool is_group;
 	bool timed;                     /* its queue takes times; else its end is when we are called back */
 	u32 frees;                      /* clEnqueueSVMFree: memory that is gone afterwards, 0 for what is not known */
-	u64 freed[FREED];
+	u64 *freed, few[FEW];           /* few: where it lies, if it is not more */
 };
 
 static struct pool jobs = POOL(struct job);
+
+static void job_put(struct job *job)
+{
+	if (job->frees > FEW)
+		sys_munmap(job->freed, job->frees * sizeof *job->freed);
+	pool_put(&jobs, job);
+}
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
@@ -89,6 +96,13 @@ static bool take(struct job *job, cl_event e)
 	return e && __atomic_compare_exchange_n(&job->event, &e, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
+static void tell_freed(const struct job *job)
+{
+	for (u32 i = 0; i < job->frees; i++)
+		if (job->freed[i])
+			memory_gone_note(job->freed[i]);
+}
+
 static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
 {
 	struct job *job = user;
@@ -98,11 +112,9 @@ static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
 	opencl_now = job->row;
 	if (take(job, e)) {
 		tell_end(e, status, job);
-		for (u32 i = 0; i < job->frees; i++)
-			if (job->freed[i])
-				memory_gone_note(job->freed[i]);
+		tell_freed(job);
 	}
-	pool_put(&jobs, job);
+	job_put(job);
 	opencl_now = before;
 	tls.api_depth--;
 }
@@ -170,6 +182,7 @@ static bool watch(struct enqueue *e, cl_int r)
 	watched = *e->event && cl.clSetEventCallback(*e->event, CL_COMPLETE, ended, e->job) == CL_SUCCESS;
 	if (!watched) {
 		work_done_note(&(struct rec_work_done){ .id = e->job->work, .status = DONE_UNTIMED });
+		tell_freed(e->job);
 		e->job->event = NULL;
 	}
 	if (e->own)
@@ -199,7 +212,7 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 	}
 	call_note(e->begin, &call, NULL, at);
 	if (job && !watch(e, r))
-		pool_put(&jobs, job);
+		job_put(job);
 	opencl_read_clock(e->queue->timer, false);
 	opencl_leave();
 }
@@ -269,8 +282,6 @@ ENQUEUE(clEnqueueCopyBufferToImage, (cl_mem s, cl_mem d, size_t so, const size_t
 	.kind = WORK_COPY, .bytes = image_bytes(d, region))
 ENQUEUE(clEnqueueUnmapMemObject, (cl_mem m, void *p), (m, p), .kind = WORK_UNMAP)
 ENQUEUE(clEnqueueMigrateMemObjects, (cl_uint n, const cl_mem *m, cl_mem_migration_flags f), (n, m, f), .kind = WORK_OTHER)
-ENQUEUE(clEnqueueNativeKernel, (void (CL_CALLBACK *f)(void *), void *a, size_t an, cl_uint n, const cl_mem *m, const void **where),
-	(f, a, an, n, m, where), .kind = WORK_KERNEL, .work_name = NAMED("native kernel"))
 ENQUEUE(clEnqueueTask, (cl_kernel k), (k), .kind = WORK_KERNEL, .work_name = opencl_kernel_name(k), .size = { 1, 1, 1 }, .local = PACK3(1, 1, 1))
 ENQUEUE(clEnqueueSVMMemcpy, (cl_bool b, void *d, const void *s, size_t n), (b, d, s, n), .kind = WORK_COPY, .bytes = n, .blocking = b)
 ENQUEUE(clEnqueueSVMMemFill, (void *p, const void *v, size_t vn, size_t n), (p, v, vn, n), .kind = WORK_FILL, .bytes = n)
@@ -331,6 +342,21 @@ cl_int w_clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint n, cons
 	return r;
 }
 
+cl_int w_clEnqueueNativeKernel(cl_command_queue q, opencl_native_function *f, void *a, size_t an, cl_uint n, const cl_mem *m, const void **where, WAIT_LIST)
+{
+	struct opencl_native native = { f, a, an, where, n };
+	struct enqueue e;
+	cl_int r;
+
+	if (!enqueue_begin(&e, q, event))
+		return PASSED_ON(cl.clEnqueueNativeKernel(q, f, a, an, n, m, where, waits, list, event));
+	opencl_native_wrap(&native);
+	r = cl.clEnqueueNativeKernel(q, native.function, native.args, native.bytes, n, m, native.where, waits, list, e.event);
+	opencl_native_unwrap(&native);
+	enqueue_end(&e, r, &(struct about){ WORK_KERNEL, NAMED("clEnqueueNativeKernel"), .work_name = NAMED("native kernel") }, CALLER());
+	return r;
+}
+
 #define MAPPED(name_, PARAMS, ARGS, bytes_)                                                            \
 	void *w_##name_(cl_command_queue q, UNPACK PARAMS, WAIT_LIST, cl_int *error)                   \
 	{                                                                                              \
@@ -351,39 +377,40 @@ MAPPED(clEnqueueMapBuffer, (cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_
 MAPPED(clEnqueueMapImage, (cl_mem m, cl_bool b, cl_map_flags f, const size_t *o, const size_t *region, size_t *row, size_t *slice),
        (m, b, f, o, region, row, slice), image_bytes(m, region))
 
-/* What it frees is gone when it has run; if there are many, with the call. */
+/* What it frees is gone when it has run. Taken before the call: afterwards an address may be another's already. */
 static void take_memory(struct job *job, u32 n, void **pointers)
 {
-	for (u32 i = 0; pointers && i < n; i++) {
-		u64 memory = opencl_svm_take(pointers[i]);
+	u64 *to = !job || !pointers ? NULL : n <= FEW ? job->few : sys_memory(n * sizeof *to);
 
-		if (job && i < FREED) {
-			job->freed[i] = memory;
-			job->frees = i + 1;
-		} else if (memory) {
-			memory_gone_note(memory);
-		}
-	}
+	if (!to)
+		return;
+	for (u32 i = 0; i < n; i++)
+		to[i] = opencl_svm_take(pointers[i]);
+	job->freed = to;
+	job->frees = n;
 }
 
-static void keep_memory(struct job *job, void **pointers)
+static void keep_memory(const struct job *job, void **pointers)
 {
 	for (u32 i = 0; job && i < job->frees; i++)
 		opencl_svm_put_back(pointers[i], job->freed[i]);
 }
 
-cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers,
-			  void (CL_CALLBACK *f)(cl_command_queue, cl_uint, void **, void *), void *user, WAIT_LIST)
+cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers, opencl_on_free *f, void *user, WAIT_LIST)
 {
 	struct enqueue e;
+	bool ours;
 	cl_int r;
 
 	if (!enqueue_begin(&e, q, event))
 		return PASSED_ON(cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, event));
 	take_memory(e.job, n, pointers);
+	ours = opencl_free_callback(&f, &user);
 	r = cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, e.event);
 	if (r != CL_SUCCESS)
 		keep_memory(e.job, pointers);
+	if (r != CL_SUCCESS && ours)
+		opencl_callback_drop(user);
 	enqueue_end(&e, r, &(struct about){ WORK_OTHER, NAMED("clEnqueueSVMFree") }, CALLER());
 	return r;
 }

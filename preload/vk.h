@@ -40,7 +40,7 @@
 	X(vkQueueSubmit) X(vkQueueSubmit2) X(vkQueueBindSparse) X(vkQueuePresentKHR) X(vkAcquireNextImageKHR)           \
 	X(vkAcquireNextImage2KHR) X(vkWaitForPresentKHR) X(vkGetQueryPoolResults)                                       \
 	X(vkQueueWaitIdle) X(vkDeviceWaitIdle) X(vkWaitForFences) X(vkGetFenceStatus)                                   \
-	X(vkWaitSemaphores) X(vkGetSemaphoreCounterValue)                                                               \
+	X(vkWaitSemaphores) X(vkGetSemaphoreCounterValue) X(vkSignalSemaphore)                                          \
 	X(vkCreateCommandPool) X(vkDestroyCommandPool) X(vkResetCommandPool)                                            \
 	X(vkAllocateCommandBuffers) X(vkFreeCommandBuffers)                                                             \
 	X(vkBeginCommandBuffer) X(vkResetCommandBuffer)                                                                 \
@@ -75,7 +75,8 @@
 /* ... and other names of the same. */
 #define VK_ALIASES(X)                                                                                                   \
 	X(vkQueueSubmit2, vkQueueSubmit2KHR) X(vkWaitSemaphores, vkWaitSemaphoresKHR)                                   \
-	X(vkGetSemaphoreCounterValue, vkGetSemaphoreCounterValueKHR) X(vkCmdDispatchBase, vkCmdDispatchBaseKHR)         \
+	X(vkGetSemaphoreCounterValue, vkGetSemaphoreCounterValueKHR) X(vkSignalSemaphore, vkSignalSemaphoreKHR)         \
+	X(vkCmdDispatchBase, vkCmdDispatchBaseKHR)                                                                      \
 	X(vkCmdCopyBuffer2, vkCmdCopyBuffer2KHR) X(vkCmdCopyImage2, vkCmdCopyImage2KHR)                                 \
 	X(vkCmdBlitImage2, vkCmdBlitImage2KHR) X(vkCmdResolveImage2, vkCmdResolveImage2KHR)                             \
 	X(vkCmdCopyBufferToImage2, vkCmdCopyBufferToImage2KHR) X(vkCmdCopyImageToBuffer2, vkCmdCopyImageToBuffer2KHR)   \

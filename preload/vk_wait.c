@@ -1,5 +1,5 @@
 /*
- * vk_wait.c - waits and polls: when they come back, something may be done.
+ * vk_wait.c - waits and polls: when they come back, something may be done. And what ends a wait.
  */
 #include "vk.h"
 
@@ -82,6 +82,20 @@ VkResult w_vkGetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore, ui
 	VkResult r = VK_CALL(d, vkGetSemaphoreCounterValue)(device, semaphore, value);
 
 	waited(d, begin, NAMED("vkGetSemaphoreCounterValue"), r, true, CALLER());
+	return r;
+}
+
+/* No wait, but the end of one: on the device, or in another thread. */
+VkResult w_vkSignalSemaphore(VkDevice device, const VkSemaphoreSignalInfo *info)
+{
+	u64 begin = api_enter();
+	VkResult r = VK_CALL(vk_device_of(device), vkSignalSemaphore)(device, info);
+	struct args a = { 0 };
+
+	if (begin)
+		args_number(&a, "value", info->value);
+	vk_call_note(begin, CALL_OTHER, NAMED("vkSignalSemaphore"), r, &a, CALLER());
+	api_leave();
 	return r;
 }
 

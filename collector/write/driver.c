@@ -1,7 +1,8 @@
 /*
  * driver.c - memory of the host that the driver of a device took.
  *
- * A driver allocates while the program is in one of its API's functions; then a wrapper of libmlprof.so is on the stack.
+ * A driver allocates while the program is in one of its API's functions; then a wrapper of libmlprof.so is on the stack, and no callback
+ * of the program further in.
  * What its own threads take can't be told from the program's. What the wrapper itself asks of the driver, for the sake of times, is
  * asked from a few functions that are on the stack then.
  */
@@ -18,13 +19,24 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static bool is_in_libmlprof(const struct frames *all)
+{
+	return all->module && !strncmp(last_part(all->module->path), "libmlprof.so", 12);
+}
+
+/* What a driver calls of the program's is called by a function of ours, whose name begins so (opencl_callback.c). */
+static bool is_callback(const struct frames *all)
+{
+	return is_in_libmlprof(all) && !strncmp(all->at[all->count - 1].function, "of_", 3);
+}
+
 /* The wrappers of device APIs are called w_ and the function's name. What else of the library may be on a stack (dlopen,
  * operator new, ...) is exported, so it has another name even where symbols were stripped. */
 static const char *wrapper_name(const struct frames *all)
 {
 	const struct frame *last = &all->at[all->count - 1];
 
-	if (!all->module || strncmp(last_part(all->module->path), "libmlprof.so", 12))
+	if (!is_in_libmlprof(all))
 		return NULL;
 	if (!last->named)
 		return "";
@@ -36,7 +48,7 @@ static bool asks_for_itself(const struct frames *all)
 	static const char *const functions[] = { "vk_bell_start", "vk_op_begin", "vk_op_end", "vk_stamps_keep", "vk_ring_start", "vk_plan_prepare", "vk_clock_read" };
 	const char *name = all->at[all->count - 1].function;
 
-	if (!all->module || strncmp(last_part(all->module->path), "libmlprof.so", 12))
+	if (!is_in_libmlprof(all))
 		return false;
 	for (u32 i = 0; i < sizeof functions / sizeof *functions; i++)
 		if (!strcmp(name, functions[i]))
@@ -72,6 +84,8 @@ struct driver_call driver_call(struct symbols *y, const struct process *p, u32 n
 		call.caller = node;
 		if (call.name)
 			return call;
+		if (all.count && is_callback(&all))
+			break;
 		call.ours |= all.count && asks_for_itself(&all);
 	}
 	return (struct driver_call){ 0 };

@@ -130,8 +130,29 @@ def build_log(box):
     run = box.run([box.compile("workloads/opencl_guest.c")])
     rows = run.sql("""select category, extract_arg(arg_set_id, 'debug.error') as error, extract_arg(arg_set_id, 'debug.log') as log,
         extract_arg(arg_set_id, 'debug.options') as options from slice where name = 'clBuildProgram' and extract_arg(arg_set_id, 'debug.error') is not null order by ts""")
-    same("builds that failed", [(row["category"], row["error"], row["options"]) for row in rows], [("build", -11, "-DSOMETHING"), ("build", -11, None)])
-    check(f"logs {rows}", all("nothing_of_that_name" in row["log"] for row in rows))
+    same("builds that failed", [(row["category"], row["error"], row["options"]) for row in rows[:2]], [("build", -11, "-DSOMETHING"), ("build", -11, None)])
+    check(f"logs {rows}", all("nothing_of_that_name" in row["log"] for row in rows[:2]))
+    log = rows[2]["log"]
+    check(f"the first error, and that it was cut: {log}", "the_first_one" in log.splitlines()[0] and log.endswith(" ... "))
+
+
+BROKEN = "import ctypes\n" + OPEN + """cl.clCreateProgramWithSource.restype = ctypes.c_void_p
+program = ctypes.c_void_p(cl.clCreateProgramWithSource(context, 1, ctypes.byref(ctypes.c_char_p(b"")), None, None))
+print(cl.clBuildProgram(program, 1, ctypes.byref(device), b"-broken", None, None))
+"""
+
+
+OLDEST = "import ctypes\n" + OPEN + """event = ctypes.c_void_p()
+print(cl.clEnqueueMarker(queue, ctypes.byref(event)), cl.clEnqueueBarrier(queue), cl.clEnqueueWaitForEvents(queue, 1, ctypes.byref(event)), cl.clFinish(queue))
+"""
+
+
+@case("opencl: a log that begins with pages of warnings")
+def build_warnings(box):
+    run = same_with(box, [PYTHON, "-c", BROKEN], standin(box)[1])
+    same("output", run.stdout, "-11\n")
+    log = run.value("select extract_arg(arg_set_id, 'debug.log') as log from slice where name = 'clBuildProgram'")
+    check(f"it begins with the first error, and says where it was cut: {log}", log.startswith(" ... k.cl:2:1: error: the first one\n") and log.endswith(" ... "))
 
 
 @case("opencl: calls are on their threads, with stacks, and lead to their work")
@@ -147,6 +168,8 @@ def calls(box):
     drawn = {row["name"]: row["n"] for row in run.sql("""select s.name, count(*) as n from slice s join thread_track t on s.track_id = t.id
         join thread using (utid) where is_main_thread and s.category is not null group by 1""")}
     same("on the main thread", {name: drawn[name] for name in seen}, seen)
+    ends = run.sql("select extract_arg(arg_set_id, 'debug.status') as status from slice where name = 'clSetUserEventStatus' order by ts")
+    same("user events", (seen["clCreateUserEvent"], [int(row["status"]) for row in ends]), (2, [0, -5]))
     arrows = run.value("""select count(*) from flow f join slice a on f.slice_out = a.id join slice b on f.slice_in = b.id
         where a.name like 'clEnqueue%' and b.ts >= a.ts""")
     same("arrows to later work", arrows, len(drawn_work(run)))
@@ -169,6 +192,15 @@ def memory(box):
     same("flags", parent["flags"], "read-only alloc-host-ptr")
     same("what lay in it", sorted(parent["bound"].split(", ")), ["image at 0 (4096 bytes)", "sub-buffer at 0 (4096 bytes)", "sub-buffer at 8192 (2048 bytes)"])
     check(f"images {rows}", {("image", 80000), ("image", 16000)} <= {(row["name"], row["size"]) for row in rows})
+
+
+@case("opencl: many blocks of shared memory freed by one call, which is refused first")
+def shared(box):
+    run = box.run([box.compile("workloads/opencl_shared.c")])
+    box.check_expected(run)
+    freed = run.sql("""select s.ts + s.dur as end, (select max(w.ts) from slice w where w.name = 'clEnqueueSVMFree' and w.category = 'enqueue') as call
+        from slice s where s.name = 'SVM' and s.category = 'allocation' and s.dur >= 0 order by s.ts limit 37""")
+    check(f"gone before the call that freed them: {freed}", all(row["end"] >= row["call"] for row in freed))
 
 
 @case("opencl: a CPU device's memory counts once")
@@ -226,6 +258,19 @@ def sub_devices(box):
     check(f"{works} works", len(works) == 3 and works[0] > 20 and works[1:] == [2, 2])
     tracks = run.sql("select distinct p.name from track t join track p on t.parent_id = p.id where t.name like 'queue%'")
     same("groups of tracks", len(tracks), 3)
+
+
+@case("opencl: a sub-device's memory is its own, though PoCL says that its context is the parent's")
+def sub_device_memory(box):
+    program = box.compile("workloads/opencl_parts.c")
+    run = same_with(box, [program], {})
+    box.check_expected(run)
+    titles = [device["title"] for device in run.summary["devices"]]
+    check(f"devices {titles}", len(titles) == 1 and titles[0].endswith(", sub-device"))
+    run = same_with(box, [program, "1000"], standin(box)[1])
+    same("contexts whose handles come again", run.stdout, "reused 1\n")
+    books = {device["title"].partition(": ")[2]: (device["allocs"], device["frees"], device["peak_bytes"]) for device in run.summary["devices"]}
+    same("memory", books, {"steady, sub-device": (500, 500, 10), "steady": (500, 500, 1000)})
 
 
 @case("opencl: every way in")
@@ -333,6 +378,27 @@ def unified(box):
     kinds = {row["name"] for row in run.sql("select distinct name from slice where category = 'allocation'")}
     same("kinds", kinds, {"USM host", "USM device", "USM shared", "pipe"})
     same("its memory counts beside the host's", run.summary["peak_with_devices"]["device_bytes"] > 0, True)
+
+
+@case("opencl: what the program takes in a function that the driver calls is its own")
+def own_memory(box):
+    program = box.compile("workloads/opencl_own.c")
+    for words, env, sizes in (([program], {"POCL_DEVICES": "basic"}, (1, 2, 4)), ([program, "notify"], standin(box)[1], (3,))):
+        run = same_with(box, words, env)
+        owners = {row["bytes"] >> 20: row.get("driver_call") for row in run.summary["peak"]["by_stack"] if row["owner"] == "keep"}
+        same("whose it is", owners, dict.fromkeys(sizes))
+        marked = run.sql("select extract_arg(arg_set_id, 'debug.driver_call') as call from slice where name = 'keep'")
+        same("in the trace", [row["call"] for row in marked], len(sizes) * [None])
+
+
+@case("opencl: commands of OpenCL 1.0 are calls")
+def oldest(box):
+    run = same_with(box, [PYTHON, "-c", OLDEST], standin(box)[1])
+    same("output", run.stdout, "0 0 0 0\n")
+    seen = {call["name"]: call["calls"] for call in run.summary["api_calls"]}
+    same("calls", {name: seen.get(name) for name in ("clEnqueueMarker", "clEnqueueBarrier", "clEnqueueWaitForEvents")},
+         {"clEnqueueMarker": 1, "clEnqueueBarrier": 1, "clEnqueueWaitForEvents": 1})
+    same("marks", [(row["name"], row["kind"]) for row in drawn_work(run)], [("clEnqueueMarker", "mark")])
 
 
 @case("opencl: kernels with long names")

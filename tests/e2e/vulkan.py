@@ -196,7 +196,10 @@ def scenes(box):
 @case("vulkan: timeline semaphores, and the newer commands by either name")
 def newer(box):
     for version in ("11", "12", "13"):
-        check_scene(box, [build(box, "vk_sync.c"), version])
+        run, _ = check_scene(box, [build(box, "vk_sync.c"), version])
+        signals = run.sql("""select s.category, is_main_thread as main, extract_arg(s.arg_set_id, 'debug.value') as value from slice s
+            join thread_track t on s.track_id = t.id join thread using (utid) where s.name = 'vkSignalSemaphore'""")
+        same("signalled by another thread", [(row["category"], row["main"], int(row["value"])) for row in signals], [("call", 0, 25)])
         check_scene(box, [build(box, "vk_sync.c"), version], env=deaf(box))
         # the program alone knows what is over, and frees its command buffers while their results are still to be told
         run, _ = check_scene(box, [build(box, "vk_sync.c", "getters"), version], env=shim(box, "busy"))

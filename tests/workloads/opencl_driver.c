@@ -8,7 +8,7 @@
  *   fail_N     its event ends with status -N   lost       the device is gone, with all that is enqueued or will be
  *   held       runs until somebody calls clFinish
  *
- * A buffer of more than 1 GiB cannot be made. There are three devices; each has a clock of its own, and clHostTimeSTANDIN()
+ * A buffer of more than 1 GiB cannot be made, which the context is notified of, nor a program be built with the option -broken. There are three devices, the first of which has a part; each has a clock of its own, and clHostTimeSTANDIN()
  * knows what CLOCK_MONOTONIC was when it showed a time. A loader finds the driver by OCL_ICD_VENDORS; it can be opened itself, too.
  */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -70,6 +70,7 @@ struct _cl_platform_id { struct object o; };
 struct _cl_device_id {
 	struct object o;
 	const char *name, *version;
+	cl_device_id parent;
 	double rate;                    /* seconds of its clock in a second of the host's */
 	long long ahead;
 	bool works, lost, finishing;
@@ -78,10 +79,11 @@ struct _cl_device_id {
 };
 
 static struct _cl_platform_id platform = { { &dispatch, 1 } };
-static struct _cl_device_id devices[] = {
+static struct _cl_device_id devices[4] = {
 	{ .o = { &dispatch, 1 }, .name = "steady", .version = "OpenCL 1.2 stand-in", .rate = 1, .ahead = 1000000000 },
 	{ .o = { &dispatch, 1 }, .name = "fast", .version = "OpenCL 3.0 stand-in", .rate = 1.0002, .ahead = 7 * 3600000000000ll },
 	{ .o = { &dispatch, 1 }, .name = "slow", .version = "OpenCL 2.1 stand-in", .rate = 0.9997, .ahead = -2000000000 },
+	{ .o = { &dispatch, 1 }, .name = "steady", .version = "OpenCL 1.2 stand-in", .rate = 1, .ahead = 1000000000, .parent = &devices[0] },
 };
 static long long began;
 
@@ -171,13 +173,33 @@ cl_int clGetDeviceInfo(cl_device_id d, cl_device_info what, size_t size, void *t
 	case CL_DEVICE_NAME: return GIVE_TEXT(d->name);
 	case CL_DEVICE_VERSION: return GIVE_TEXT(d->version);
 	case CL_DEVICE_PLATFORM: return GIVE(cl_platform_id, &platform);
+	case CL_DEVICE_PARENT_DEVICE: return GIVE(cl_device_id, d->parent);
 	}
 	return CL_INVALID_VALUE;
 }
 
+cl_int clCreateSubDevices(cl_device_id d, const cl_device_partition_property *how, cl_uint n, cl_device_id *list, cl_uint *count)
+{
+	(void)how;
+	if (d != &devices[0])
+		return CL_DEVICE_PARTITION_FAILED;
+	if (list && n)
+		list[0] = &devices[3];
+	if (count)
+		*count = 1;
+	return CL_SUCCESS;
+}
+
 /* ---- contexts, queues --------------------------------------------------------------------- */
 
-struct _cl_context { struct object o; cl_device_id device[8]; cl_uint devices; };
+struct _cl_context {
+	struct object o;
+	cl_device_id device[8];
+	cl_uint devices;
+	void (CL_CALLBACK *notify)(const char *, const void *, size_t, void *);
+	void *user;
+};
+
 struct _cl_command_queue { struct object o; cl_context context; cl_device_id device; cl_command_queue_properties properties; };
 
 cl_context clCreateContext(const cl_context_properties *l, cl_uint n, const cl_device_id *list,
@@ -185,7 +207,9 @@ cl_context clCreateContext(const cl_context_properties *l, cl_uint n, const cl_d
 {
 	cl_context c = new_object(sizeof *c);
 
-	(void)l, (void)f, (void)user;
+	(void)l;
+	c->notify = f;
+	c->user = user;
 	c->devices = n < 8 ? n : 8;
 	memcpy(c->device, list, c->devices * sizeof *list);
 	if (error)
@@ -202,9 +226,18 @@ cl_int clReleaseContext(cl_context c)
 	return CL_SUCCESS;
 }
 
+/* As PoCL does, it says the parents of sub-devices. */
 cl_int clGetContextInfo(cl_context c, cl_context_info what, size_t size, void *to, size_t *needed)
 {
-	return what == CL_CONTEXT_DEVICES ? give(c->device, c->devices * sizeof *c->device, size, to, needed) : CL_INVALID_VALUE;
+	cl_device_id whole[8];
+
+	for (cl_uint i = 0; i < c->devices; i++)
+		whole[i] = c->device[i]->parent ? c->device[i]->parent : c->device[i];
+	switch (what) {
+	case CL_CONTEXT_DEVICES: return give(whole, c->devices * sizeof *whole, size, to, needed);
+	case CL_CONTEXT_REFERENCE_COUNT: return GIVE(cl_uint, (cl_uint)c->o.references);
+	}
+	return CL_INVALID_VALUE;
 }
 
 static void *worker(void *device);
@@ -269,6 +302,8 @@ static cl_mem new_memory(cl_context c, size_t bytes, cl_int *error)
 	cl_mem m = NULL;
 	cl_int r = bytes > BYTES_MAX ? CL_MEM_OBJECT_ALLOCATION_FAILURE : bytes ? CL_SUCCESS : CL_INVALID_BUFFER_SIZE;
 
+	if (r != CL_SUCCESS && c->notify)
+		c->notify("no memory", &bytes, sizeof bytes, c->user);
 	if (r == CL_SUCCESS) {
 		m = new_object(sizeof *m);
 		m->context = c;
@@ -348,7 +383,7 @@ cl_int clGetImageInfo(cl_mem m, cl_image_info what, size_t size, void *to, size_
 
 /* ---- programs and kernels ----------------------------------------------------------------- */
 
-struct _cl_program { struct object o; };
+struct _cl_program { struct object o; bool broken; };
 struct _cl_kernel { struct object o; char name[2048]; int number; };
 
 cl_program clCreateProgramWithSource(cl_context c, cl_uint n, const char **text, const size_t *length, cl_int *error)
@@ -361,16 +396,23 @@ cl_program clCreateProgramWithSource(cl_context c, cl_uint n, const char **text,
 
 cl_int clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, const char *options, void (CL_CALLBACK *f)(cl_program, void *), void *user)
 {
-	(void)n, (void)list, (void)options;
+	(void)n, (void)list;
 	if (f)
 		f(p, user);
-	return CL_SUCCESS;
+	p->broken = options && !strcmp(options, "-broken");
+	return p->broken ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
 }
 
 cl_int clGetProgramBuildInfo(cl_program p, cl_device_id d, cl_program_build_info what, size_t size, void *to, size_t *needed)
 {
-	(void)p, (void)d, (void)what;
-	return GIVE_TEXT("");
+	char log[4096] = "";
+
+	(void)d, (void)what;
+	for (int i = 0; p->broken && i < 20; i++)
+		strcat(log, "k.cl:1:1: warning: this is only a warning\n");
+	for (int i = 0; p->broken && i < 20; i++)
+		strcat(log, i ? "k.cl:3:1: error: another one\n" : "k.cl:2:1: error: the first one\n");
+	return GIVE_TEXT(log);
 }
 
 cl_int clGetProgramInfo(cl_program p, cl_program_info what, size_t size, void *to, size_t *needed)
@@ -633,6 +675,10 @@ cl_int clEnqueueMarkerWithWaitList(cl_command_queue q, WAIT_LIST)
 	return enqueue(q, (struct _cl_event){ 0 }, false, n, list, event);
 }
 
+cl_int clEnqueueMarker(cl_command_queue q, cl_event *event) { return clEnqueueMarkerWithWaitList(q, 0, NULL, event); }
+cl_int clEnqueueBarrier(cl_command_queue q) { return clEnqueueMarkerWithWaitList(q, 0, NULL, NULL); }
+cl_int clEnqueueWaitForEvents(cl_command_queue q, cl_uint n, const cl_event *list) { return clEnqueueMarkerWithWaitList(q, n, list, NULL); }
+
 cl_int clFlush(cl_command_queue q)
 {
 	return q->device->lost ? CL_DEVICE_NOT_AVAILABLE : CL_SUCCESS;
@@ -775,14 +821,14 @@ void *clGetExtensionFunctionAddressForPlatform(cl_platform_id p, const char *nam
 
 static const struct _cl_icd_dispatch dispatch = {
 #define ROW(name) .name = name
-	ROW(clGetPlatformIDs), ROW(clGetPlatformInfo), ROW(clGetDeviceIDs), ROW(clGetDeviceInfo), ROW(clCreateContext), ROW(clRetainContext),
+	ROW(clGetPlatformIDs), ROW(clGetPlatformInfo), ROW(clGetDeviceIDs), ROW(clGetDeviceInfo), ROW(clCreateSubDevices), ROW(clCreateContext), ROW(clRetainContext),
 	ROW(clReleaseContext), ROW(clGetContextInfo), ROW(clCreateCommandQueue), ROW(clCreateCommandQueueWithProperties), ROW(clRetainCommandQueue),
 	ROW(clReleaseCommandQueue), ROW(clGetCommandQueueInfo), ROW(clCreateBuffer), ROW(clCreatePipe), ROW(clRetainMemObject), ROW(clReleaseMemObject),
 	ROW(clGetMemObjectInfo), ROW(clGetImageInfo), ROW(clSetMemObjectDestructorCallback), ROW(clCreateProgramWithSource), ROW(clBuildProgram),
 	ROW(clGetProgramInfo), ROW(clGetProgramBuildInfo), ROW(clReleaseProgram), ROW(clCreateKernel), ROW(clReleaseKernel), ROW(clSetKernelArg), ROW(clGetKernelInfo),
 	ROW(clWaitForEvents), ROW(clGetEventInfo), ROW(clRetainEvent), ROW(clReleaseEvent), ROW(clGetEventProfilingInfo), ROW(clSetEventCallback),
 	ROW(clFlush), ROW(clFinish), ROW(clEnqueueNDRangeKernel), ROW(clEnqueueReadBuffer), ROW(clEnqueueWriteBuffer),
-	ROW(clEnqueueMarkerWithWaitList), ROW(clGetExtensionFunctionAddress), ROW(clGetExtensionFunctionAddressForPlatform),
+	ROW(clEnqueueMarkerWithWaitList), ROW(clEnqueueMarker), ROW(clEnqueueBarrier), ROW(clEnqueueWaitForEvents), ROW(clGetExtensionFunctionAddress), ROW(clGetExtensionFunctionAddressForPlatform),
 	ROW(clGetDeviceAndHostTimer), ROW(clCreateBufferWithProperties), ROW(clCreateFromGLBuffer), ROW(clEnqueueAcquireGLObjects),
 	ROW(clEnqueueReleaseGLObjects),
 #undef ROW

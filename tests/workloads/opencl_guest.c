@@ -379,6 +379,22 @@ static void broken_build(const struct cl *c)
 	clReleaseProgram(p);
 }
 
+/* Its log is longer than anybody shows, and the first error is far from its end. */
+static void very_broken_build(const struct cl *c)
+{
+	char text[4096] = "";
+	const char *source = text;
+	cl_program p;
+
+	strcat(text, "__kernel void broken(__global float *a) {\n");
+	for (int i = 0; i < 20; i++)
+		sprintf(text + strlen(text), "a[%d] = %s;\n", i, i ? "nothing_either" : "the_first_one");
+	strcat(text, "}\n");
+	p = clCreateProgramWithSource(c->context, 1, &source, NULL, NULL);
+	say("long build %d\n", clBuildProgram(p, 1, &c->device, "-DMANY_WORDS_OF_OPTIONS_THAT_TAKE_ROOM_AS_WELL -DAND_ONE_MORE_THAT_IS_NOT_SHORT_EITHER", NULL, NULL));
+	clReleaseProgram(p);
+}
+
 int main(void)
 {
 	struct cl c = cl_start();
@@ -397,6 +413,7 @@ int main(void)
 	times(&c, m);
 	in_steps(&c);
 	broken_build(&c);
+	very_broken_build(&c);
 	clReleaseMemObject(m);
 	clReleaseCommandQueue(q);
 	cl_stop(&c);

@@ -2,9 +2,10 @@
  * vk_sync.c - timeline semaphores, and the newer commands: vk_sync VERSION, 11: by extensions, 12, 13: also vkQueueSubmit2
  *
  * Each submit waits for the one before it, and the program for each by its value alone. The command buffer is freed at once:
- * nobody but the program knows by then that it is over.
+ * nobody but the program knows by then that it is over. In the end another thread signals it, too.
  */
 #include "vk_client.h"
+#include <pthread.h>
 
 enum { ROUNDS = 24, GROUPS = 5 };
 
@@ -15,6 +16,7 @@ static VkSemaphore line, binary;
 /* With or without KHR: what a device of this version has. */
 static PFN_vkWaitSemaphores wait_semaphores;
 static PFN_vkGetSemaphoreCounterValue counter_value;
+static PFN_vkSignalSemaphore signal_semaphore;
 static PFN_vkQueueSubmit2 submit2;
 static PFN_vkCmdCopyBuffer2 copy_buffer2;
 static PFN_vkCmdDispatchBase dispatch_base;
@@ -31,6 +33,7 @@ static void find_all(void)
 {
 	wait_semaphores = (PFN_vkWaitSemaphores)find("vkWaitSemaphores");
 	counter_value = (PFN_vkGetSemaphoreCounterValue)find("vkGetSemaphoreCounterValue");
+	signal_semaphore = (PFN_vkSignalSemaphore)find("vkSignalSemaphore");
 	submit2 = (PFN_vkQueueSubmit2)find("vkQueueSubmit2");
 	copy_buffer2 = (PFN_vkCmdCopyBuffer2)find("vkCmdCopyBuffer2");
 	dispatch_base = (PFN_vkCmdDispatchBase)find("vkCmdDispatchBase");
@@ -116,6 +119,14 @@ static void wait_for(uint64_t value)
 		say("the semaphore is at %llu, not at %llu\n", (unsigned long long)now, (unsigned long long)value);
 }
 
+static void *signal_it(void *nothing)
+{
+	VkSemaphoreSignalInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = line, .value = ROUNDS + 1 };
+
+	GOOD(signal_semaphore(c.device, &info));
+	return nothing;
+}
+
 int main(int argc, char **argv)
 {
 	static VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
@@ -125,6 +136,7 @@ int main(int argc, char **argv)
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES, .pNext = &timeline, .synchronization2 = VK_TRUE,
 	};
 	int version = argc > 1 ? atoi(argv[1]) : 12;
+	pthread_t thread;
 
 	khr = version == 11;
 	c.version = VK_MAKE_API_VERSION(0, version / 10, version % 10, 0);
@@ -157,6 +169,8 @@ int main(int argc, char **argv)
 	say("work kernel %d 0 %d 64\n", ROUNDS, GROUPS);
 	if (copy_buffer2)
 		say("work vkCmdCopyBuffer %d 512 0 0\n", ROUNDS);
+	GOOD(pthread_create(&thread, NULL, signal_it, NULL));
+	GOOD(pthread_join(thread, NULL));
 	GOOD(vkDeviceWaitIdle(c.device));
 	vkDestroySemaphore(c.device, line, NULL);
 	vkDestroySemaphore(c.device, binary, NULL);
