@@ -111,6 +111,7 @@ static void take_out(struct resource *b)
 /* What this leads to, bound or not, lies nowhere any more. False: it did not before. */
 static bool unbind(struct resource *const *at)
 {
+	struct vk_slab slab = { 0 };
 	struct resource *b;
 	u64 id;
 
@@ -119,11 +120,14 @@ static bool unbind(struct resource *const *at)
 	id = b ? b->id : 0;
 	if (b && b->memory)
 		take_out(b);
-	if (b)
+	if (b) {
 		b->id = 0;
+		slab = b->slab;
+		b->slab = (struct vk_slab){ 0 };
+	}
 	spin_unlock(&lock);
 	if (id) {
-		vk_slab_end(&b->slab);
+		vk_slab_end(&slab);
 		memory_gone_note(id);
 	}
 	return id;

@@ -215,6 +215,15 @@ static bool set_put(struct set *s, const struct vk_use *use, bool dynamic)
 	return true;
 }
 
+/* There is no room to remember it until it is bound. */
+static void put_early(const struct vk_use *use, bool dynamic)
+{
+	if (dynamic)
+		vk_slab_missed(use->slab);
+	else
+		vk_slab_use(use->slab, use->offset, use->length, 0);
+}
+
 static void put(const struct target *t, u32 binding, u32 element, VkDescriptorType type, const VkDescriptorBufferInfo *info)
 {
 	struct vk_use use = { .slab = vk_slab_of(t->device, info->buffer), .offset = info->offset, .length = info->range, .slot = t->slot,
@@ -225,8 +234,8 @@ static void put(const struct target *t, u32 binding, u32 element, VkDescriptorTy
 		vk_uses_drop(t->commands, t->slot, binding, element);
 		if (use.slab)
 			vk_uses_add(t->commands, &use);
-	} else if ((!t->set || !set_put(t->set, &use, is_dynamic(type))) && !is_dynamic(type)) {
-		vk_slab_use(use.slab, use.offset, use.length, 0);
+	} else if (!t->set || !set_put(t->set, &use, is_dynamic(type))) {
+		put_early(&use, is_dynamic(type));
 	}
 }
 

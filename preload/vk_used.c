@@ -86,15 +86,21 @@ void vk_slab_use(struct vk_slab *s, u64 offset, u64 length, u64 name)
 		left_out(s, p);
 }
 
+void vk_slab_missed(struct vk_slab *s)
+{
+	struct vk_pieces *p = s && s->id ? pieces_of(s) : NULL;
+
+	if (p)
+		left_out(s, p);
+}
+
 /* Before its buffer is said to be gone. */
-void vk_slab_end(struct vk_slab *s)
+void vk_slab_end(const struct vk_slab *s)
 {
 	struct vk_pieces *p = s->pieces;
 
 	if (p && p->more)
 		memory_used_note(&(struct rec_memory_used){ .id = s->id, .more = p->more });
-	s->id = 0;
-	s->pieces = NULL;
 	if (p)
 		pool_put(&piece_pool, p);
 }

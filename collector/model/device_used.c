@@ -21,13 +21,16 @@ static void add(struct used_list *l, u64 offset, u64 length, const char *name)
 
 static void used(struct open_memory *o, const struct rec_memory_used *r, u64 offset, const char *name)
 {
-	u64 at = offset + r->offset;
-
 	o->used.looked = true;
 	if (r->more > o->used.more)
 		o->used.more = r->more;
-	if (r->length && at >= offset && at < o->m.length && r->length <= o->m.length - at)
-		add(&o->used, at, r->length, name);
+	if (r->length)
+		add(&o->used, offset + r->offset, r->length, name);
+}
+
+static bool lies_in(u64 offset, u64 length, u64 whole)
+{
+	return offset <= whole && length <= whole - offset;
 }
 
 void memory_used_event(struct model *m, struct proc *p, struct stream *s, const struct event *e)
@@ -38,10 +41,10 @@ void memory_used_event(struct model *m, struct proc *p, struct stream *s, const 
 
 	(void)s;
 	m->s.losses.unknown_ids += !o && !elder(p);
-	if (!o)
+	if (!o || !lies_in(r->offset, r->length, o->m.length))
 		return;
 	used(o, r, 0, name);
-	if (o->in && o->m.length > o->in->m.length / 2)
+	if (o->in && o->m.length > o->in->m.length / 2 && lies_in(o->m.offset, o->m.length, o->in->m.length))
 		used(o->in, r, o->m.offset, name);
 }
 
