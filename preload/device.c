@@ -189,6 +189,7 @@ void work_done_note(const struct rec_work_done *w) { TOLD(work_done, w, NULL, 0)
 void run_note(const struct rec_run *r) { TOLD(run, r, NULL, 0); }
 void device_clock_note(const struct rec_device_clock *c) { TOLD(device_clock, c, NULL, 0); }
 void memory_gone_note(u64 id) { TOLD(device_free, &(struct rec_device_free){ id }, NULL, 0); }
+void memory_used_note(const struct rec_memory_used *u) { TOLD(memory_used, u, NULL, 0); }
 void notice_note(const char *line) { emit(EVENT_notice, NULL, 0, line, text_length(line)); }
 
 void work_note(const struct rec_work *w, const struct args *args)

@@ -73,6 +73,7 @@ void device_clock_note(const struct rec_device_clock *c);
 void memory_note(struct rec_device_alloc *m, const struct args *args, struct caller at);
 void memory_note_bare(const struct rec_device_alloc *m, const struct args *args);      /* without a stack */
 void memory_gone_note(u64 id);                  /* before the real call */
+void memory_used_note(const struct rec_memory_used *u);
 void label_note(u32 what, u64 id, const char *text);
 void notice_note(const char *line);             /* for the summary */
 

@@ -21,6 +21,8 @@
  *   vk_clock.c      the device's clock
  *   vk_pipeline.c   pipelines: names and local sizes (vk_spirv.c)
  *   vk_memory.c     memory, and what is bound in it
+ *   vk_used.c       ... and which ranges of it commands use
+ *   vk_sets.c       ... by descriptors
  *   vk_image.c      ... and the bytes that commands on images move
  *   vk_name.c       names that the program gives
  *
@@ -63,7 +65,11 @@
 	X(vkCreateComputePipelines) X(vkCreateGraphicsPipelines) X(vkCreateRayTracingPipelinesKHR) X(vkDestroyPipeline) \
 	X(vkAllocateMemory) X(vkFreeMemory) X(vkMapMemory) X(vkUnmapMemory)                                             \
 	X(vkCreateBuffer) X(vkDestroyBuffer) X(vkCreateImage) X(vkDestroyImage)                                         \
-	X(vkBindBufferMemory) X(vkBindBufferMemory2) X(vkBindImageMemory) X(vkBindImageMemory2)
+	X(vkBindBufferMemory) X(vkBindBufferMemory2) X(vkBindImageMemory) X(vkBindImageMemory2)                         \
+	X(vkCreateDescriptorSetLayout) X(vkDestroyDescriptorSetLayout) X(vkAllocateDescriptorSets)                      \
+	X(vkFreeDescriptorSets) X(vkResetDescriptorPool) X(vkDestroyDescriptorPool) X(vkUpdateDescriptorSets)           \
+	X(vkCreateDescriptorUpdateTemplate) X(vkDestroyDescriptorUpdateTemplate) X(vkUpdateDescriptorSetWithTemplate)   \
+	X(vkCmdBindDescriptorSets) X(vkCmdPushDescriptorSetKHR) X(vkCmdPushDescriptorSetWithTemplateKHR)
 
 /* ... those that our own work needs ... */
 #define VK_USED(X)                                                                                                      \
@@ -82,7 +88,12 @@
 	X(vkCmdCopyBufferToImage2, vkCmdCopyBufferToImage2KHR) X(vkCmdCopyImageToBuffer2, vkCmdCopyImageToBuffer2KHR)   \
 	X(vkCmdBeginRenderPass2, vkCmdBeginRenderPass2KHR) X(vkCmdBeginRendering, vkCmdBeginRenderingKHR)               \
 	X(vkCmdEndRenderPass2, vkCmdEndRenderPass2KHR) X(vkCmdEndRendering, vkCmdEndRenderingKHR)                       \
-	X(vkBindBufferMemory2, vkBindBufferMemory2KHR) X(vkBindImageMemory2, vkBindImageMemory2KHR)
+	X(vkBindBufferMemory2, vkBindBufferMemory2KHR) X(vkBindImageMemory2, vkBindImageMemory2KHR)                     \
+	X(vkCreateDescriptorUpdateTemplate, vkCreateDescriptorUpdateTemplateKHR)                                        \
+	X(vkDestroyDescriptorUpdateTemplate, vkDestroyDescriptorUpdateTemplateKHR)                                      \
+	X(vkUpdateDescriptorSetWithTemplate, vkUpdateDescriptorSetWithTemplateKHR)                                      \
+	X(vkCmdPushDescriptorSetKHR, vkCmdPushDescriptorSet)                                                            \
+	X(vkCmdPushDescriptorSetWithTemplateKHR, vkCmdPushDescriptorSetWithTemplate)
 
 /* Functions of the instance that have wrappers; and those that we use. */
 #define VK_INSTANCE_WRAPPED(X)                                                                                          \
@@ -220,6 +231,15 @@ struct vk_content;
 struct vk_stamps { struct vk_stamps *next; struct vk_queries queries; u32 ops; };      /* two queries an op */
 struct vk_range { struct vk_range *next; VkBuffer buffer; VkDeviceMemory memory; u64 bytes, used; };
 
+/* A large buffer, of which ranges are used: vk_used.c */
+struct vk_slab { u64 id, bytes; struct vk_pieces *pieces; };           /* id 0: not looked at, or gone */
+
+/* A descriptor that names such a range, and where it is bound. id: of the slab, when it was. */
+struct vk_use { struct vk_slab *slab; u64 id, offset, length; u32 slot, binding, element; };
+
+enum { VK_USES = 32 };
+struct vk_uses { u32 count; struct vk_use at[VK_USES]; };
+
 struct vk_command_buffer {
 	VkCommandBuffer handle;
 	struct vk_device *device;
@@ -229,6 +249,7 @@ struct vk_command_buffer {
 	struct vk_recording *recording;
 	bool rendering;                 /* inside of a render pass */
 	struct vk_pipeline *pipeline, *rays;
+	struct vk_uses uses;            /* bound since the last dispatch */
 	struct vk_stamps *stamps[VK_CHUNKS];            /* chunk i: VK_CHUNK_FIRST << i ops */
 	struct vk_range *ranges;
 	u32 labels;
@@ -386,6 +407,14 @@ void vk_module_named(struct vk_device *d, VkShaderModule handle, const char *nam
 u64 vk_memory_id(struct vk_device *d, VkObjectType type, u64 handle, const char *name);        /* of what is being named; 0: it has none yet */
 void vk_object_named(struct vk_device *d, VkObjectType type, u64 handle, const char *name);
 u64 vk_buffer_bytes(struct vk_device *d, VkBuffer buffer);             /* 0: unknown */
+
+struct vk_slab *vk_slab_of(struct vk_device *d, VkBuffer buffer);      /* NULL: none, or a small one */
+void vk_slab_use(struct vk_slab *s, u64 offset, u64 length, u64 name);  /* name: of what used it, 0 if unknown */
+void vk_slab_missed(struct vk_slab *s);                                 /* which range is not known */
+void vk_slab_end(const struct vk_slab *s);
+void vk_uses_add(struct vk_command_buffer *c, const struct vk_use *use);
+void vk_uses_drop(struct vk_command_buffer *c, u32 slot, u32 binding, u32 element);
+void vk_uses_tell(struct vk_command_buffer *c, u64 name);               /* the dispatch is there */
 
 struct vk_image { u32 format, width, height, depth, layers, levels, samples; };
 const struct vk_image *vk_image_of(struct vk_device *d, VkImage image); /* NULL: unknown */

@@ -37,7 +37,16 @@ static struct vk_op in_order(struct vk_op op)
 	return op;
 }
 
-#define DISPATCH(x, y, z) in_order(kernel(c ? c->pipeline : NULL, NAMED("dispatch"), x, y, z))
+static struct vk_op dispatch(struct vk_command_buffer *c, u64 x, u64 y, u64 z)
+{
+	struct vk_op op = in_order(kernel(c ? c->pipeline : NULL, NAMED("dispatch"), x, y, z));
+
+	if (c && c->uses.count)
+		vk_uses_tell(c, op.name);
+	return op;
+}
+
+#define DISPATCH(x, y, z) dispatch(c, x, y, z)
 #define RAYS(x, y, z) kernel(c ? c->rays : NULL, NAMED("trace rays"), x, y, z)
 
 void w_vkCmdDispatch(VkCommandBuffer b, uint32_t x, uint32_t y, uint32_t z)
@@ -62,20 +71,33 @@ void w_vkCmdTraceRaysIndirect2KHR(VkCommandBuffer b, VkDeviceAddress all)
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
-/* The sizes of regions, of whichever type. */
-static u64 sum_of(u32 count, const void *first, size_t stride)
+static struct vk_slab *slab_of(const struct vk_command_buffer *c, VkBuffer buffer)
 {
+	return c && c->recording && vk_ours(c->device) ? vk_slab_of(c->device, buffer) : NULL;
+}
+
+/* The bytes of regions, of whichever type: there is a VkBufferCopy in each. */
+static u64 bytes_of_copy(const struct vk_command_buffer *c, VkBuffer from, VkBuffer to, u32 count, const void *first, size_t stride)
+{
+	struct vk_slab *read = slab_of(c, from), *written = slab_of(c, to);
 	u64 sum = 0;
 
-	for (u32 i = 0; i < count; i++)
-		sum += *(const VkDeviceSize *)((const char *)first + i * stride);
+	for (u32 i = 0; i < count; i++) {
+		const VkBufferCopy *r = (const void *)((const char *)first + i * stride);
+
+		vk_slab_use(read, r->srcOffset, r->size, NAMED("vkCmdCopyBuffer"));
+		vk_slab_use(written, r->dstOffset, r->size, NAMED("vkCmdCopyBuffer"));
+		sum += r->size;
+	}
 	return sum;
 }
+_Static_assert(offsetof(VkBufferCopy2, size) - offsetof(VkBufferCopy2, srcOffset) == offsetof(VkBufferCopy, size), "as in the older one");
 
 static u64 bytes_of_fill(const struct vk_command_buffer *c, VkBuffer buffer, u64 offset, u64 size)
 {
 	u64 whole;
 
+	vk_slab_use(slab_of(c, buffer), offset, size, NAMED("vkCmdFillBuffer"));
 	if (size != VK_WHOLE_SIZE)
 		return size;
 	whole = c ? vk_buffer_bytes(c->device, buffer) : 0;
@@ -83,16 +105,24 @@ static u64 bytes_of_fill(const struct vk_command_buffer *c, VkBuffer buffer, u64
 }
 
 void w_vkCmdCopyBuffer(VkCommandBuffer b, VkBuffer from, VkBuffer to, uint32_t n, const VkBufferCopy *r)
-	OP(vkCmdCopyBuffer, b, MOVE_PLAIN(vkCmdCopyBuffer, WORK_COPY, sum_of(n, &r->size, sizeof *r)), from, to, n, r)
+	OP(vkCmdCopyBuffer, b, MOVE_PLAIN(vkCmdCopyBuffer, WORK_COPY, bytes_of_copy(c, from, to, n, r, sizeof *r)), from, to, n, r)
+
+#define COPIED(i) bytes_of_copy(c, i->srcBuffer, i->dstBuffer, i->regionCount, &i->pRegions->srcOffset, sizeof *i->pRegions)
 
 void w_vkCmdCopyBuffer2(VkCommandBuffer b, const VkCopyBufferInfo2 *i)
-	OP(vkCmdCopyBuffer2, b, MOVE_PLAIN(vkCmdCopyBuffer, WORK_COPY, sum_of(i->regionCount, &i->pRegions->size, sizeof *i->pRegions)), i)
+	OP(vkCmdCopyBuffer2, b, MOVE_PLAIN(vkCmdCopyBuffer, WORK_COPY, COPIED(i)), i)
 
 void w_vkCmdFillBuffer(VkCommandBuffer b, VkBuffer to, VkDeviceSize offset, VkDeviceSize size, uint32_t data)
 	OP(vkCmdFillBuffer, b, MOVE_PLAIN(vkCmdFillBuffer, WORK_FILL, bytes_of_fill(c, to, offset, size)), to, offset, size, data)
 
+static u64 bytes_of_update(const struct vk_command_buffer *c, VkBuffer buffer, u64 offset, u64 size)
+{
+	vk_slab_use(slab_of(c, buffer), offset, size, NAMED("vkCmdUpdateBuffer"));
+	return size;
+}
+
 void w_vkCmdUpdateBuffer(VkCommandBuffer b, VkBuffer to, VkDeviceSize offset, VkDeviceSize size, const void *data)
-	OP(vkCmdUpdateBuffer, b, MOVE_PLAIN(vkCmdUpdateBuffer, WORK_WRITE, size), to, offset, size, data)
+	OP(vkCmdUpdateBuffer, b, MOVE_PLAIN(vkCmdUpdateBuffer, WORK_WRITE, bytes_of_update(c, to, offset, size)), to, offset, size, data)
 
 /* The bytes of n regions r, going by the image given; the newer commands have all that in a structure i. */
 #define REGIONS(image, n, r, layers_, extent_, ...)                                                                     \

@@ -9,6 +9,7 @@
 #include "vk.h"
 
 enum { BUFFER, IMAGE };
+enum { SLAB_LEAST = 1 << 20 };         /* bytes; what is smaller is no sub-allocator's block */
 
 struct memory {
 	u64 id;
@@ -22,6 +23,7 @@ struct resource {
 	u32 kind, usage;
 	struct vk_image image;
 	const char *name;
+	struct vk_slab slab;
 	struct memory *memory;
 	struct resource *next, *before;
 };
@@ -109,6 +111,7 @@ static void take_out(struct resource *b)
 /* What this leads to, bound or not, lies nowhere any more. False: it did not before. */
 static bool unbind(struct resource *const *at)
 {
+	struct vk_slab slab = { 0 };
 	struct resource *b;
 	u64 id;
 
@@ -117,11 +120,16 @@ static bool unbind(struct resource *const *at)
 	id = b ? b->id : 0;
 	if (b && b->memory)
 		take_out(b);
-	if (b)
+	if (b) {
 		b->id = 0;
+		slab = b->slab;
+		b->slab = (struct vk_slab){ 0 };
+	}
 	spin_unlock(&lock);
-	if (id)
+	if (id) {
+		vk_slab_end(&slab);
 		memory_gone_note(id);
+	}
 	return id;
 }
 
@@ -205,6 +213,10 @@ static void bound(struct vk_device *d, struct resource *b, VkDeviceMemory memory
 	memory_note(&r, &a, at);
 	if (b->name)
 		label_note(LABEL_MEMORY, b->id, b->name);
+	if (b->kind == BUFFER && b->bytes >= SLAB_LEAST) {
+		b->slab = (struct vk_slab){ .id = b->id, .bytes = b->bytes };
+		memory_used_note(&(struct rec_memory_used){ .id = b->id });
+	}
 }
 
 static struct resource *buffer_of(struct vk_device *d, VkBuffer buffer) { return d ? handles_find(&buffers, vk_key(d, (u64)buffer)) : NULL; }
@@ -335,6 +347,13 @@ u64 vk_buffer_bytes(struct vk_device *d, VkBuffer buffer)
 	const struct resource *b = buffer_of(d, buffer);
 
 	return b ? b->bytes : 0;
+}
+
+struct vk_slab *vk_slab_of(struct vk_device *d, VkBuffer buffer)
+{
+	struct resource *b = buffer_of(d, buffer);
+
+	return b && b->slab.id ? &b->slab : NULL;
 }
 
 const struct vk_image *vk_image_of(struct vk_device *d, VkImage image)

@@ -36,6 +36,7 @@ void vk_recording_end(struct vk_command_buffer *c)
 	vk_recording_drop(c->recording);
 	c->recording = NULL;
 	c->pipeline = c->rays = NULL;
+	c->uses.count = 0;
 	c->labels = 0;
 	for (struct vk_range *r = c->ranges; r; r = r->next)
 		r->used = 0;

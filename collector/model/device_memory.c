@@ -203,6 +203,7 @@ static void forget(struct proc *p, struct open_memory *o)
 	take_out(o);
 	HASH_DELETE(hh, p->devices.memories, o);
 	forget_gone(&o->gone);
+	free(o->used.at);
 	free(o->text);
 	free(o->label);
 	free(o);
@@ -219,6 +220,8 @@ static void tell_end(struct model *m, struct proc *p, struct open_memory *o)
 	o->m.bound = o->gone.at;
 	o->m.bounds = o->gone.count;
 	o->m.bound_count = o->bounds;
+	memory_used_settle(o);
+	memory_used_keep(o);
 	if (m->listener.memory_end)
 		m->listener.memory_end(m->listener.to, &p->p, &o->m);
 }

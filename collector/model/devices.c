@@ -425,6 +425,7 @@ static void close_dev(struct model *m, struct proc *p, struct dev *d, u64 ticks)
 	for (i = 0; d->heap_curve && i < d->d.heaps; i++)
 		if (d->heap_curve[i].device)
 			curve_finish(&m->curves, &d->heap_curve[i], (struct point) { ticks, d->d.heap[i].now });
+	device_used_close(&d->d);
 	if (d->d.kernels)
 		qsort(d->d.kernel, d->d.kernels, sizeof(*d->d.kernel), longest_first);
 	d->d.match.samples = d->fit.samples;
@@ -461,6 +462,7 @@ static void release_dev(struct dev *d)
 	free(d->d.label);
 	free(d->d.title);
 	free(d->d.kernel);
+	device_used_release(&d->d);
 	free(d);
 }
 

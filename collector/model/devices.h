@@ -45,6 +45,7 @@ struct work_sum {
 struct device_heap {
 	i64 now, peak;
 	u64 peak_ticks;
+	u64 blocks_left_out, left_out_at;       /* of device.block, there at the peak of this time */
 	bool used;
 };
 
@@ -57,6 +58,31 @@ struct clock_report {
 	u64 residual_ns;                /* how far off the times may be */
 	double rate_ppm;                /* of the last line, against the host's clock */
 	u64 moved, max_moved_ns;        /* work that was put inside of what the host saw of it */
+};
+
+/* A range of device memory that its work used. */
+struct used_range {
+	u64 offset, length;
+	const char *name;               /* of who used it first; NULL: unknown */
+};
+
+struct used_ranges {
+	bool known;                     /* false: nobody looked */
+	u64 bytes;                      /* all of them together; those that overlap count once */
+	u64 more;                       /* uses of further ones, at least */
+	const struct used_range *at;    /* largest first */
+	u32 count;
+};
+
+/* An allocation whose ranges are known. */
+enum { USED_BLOCKS = 16, USED_RANGES = 16 };
+struct used_block {
+	u32 heap;
+	u64 bytes, born, died;
+	char *label;
+	struct used_ranges used;        /* without `at` */
+	struct used_range range[USED_RANGES];
+	u32 ranges;
 };
 
 struct device {
@@ -74,6 +100,8 @@ struct device {
 	struct device_heap heap[HEAPS_MAX];
 	u64 allocs, frees;              /* of memory that is its own */
 	u64 objects;                    /* that lie in other memory */
+	struct used_block *block;       /* at the peak, largest first */
+	u32 blocks;
 
 	struct work_sum *kernel;        /* by name, longest first once the session has ended */
 	u32 kernels;
@@ -175,6 +203,7 @@ struct device_memory {
 	const struct bound *bound;      /* told at its end: what lay in it, the first ones */
 	u32 bounds;
 	u64 bound_count;
+	struct used_ranges used;        /* told at its end */
 	u64 track;                      /* for writers */
 };
 

@@ -49,6 +49,13 @@ struct gone_list {
 	u32 count, room;
 };
 
+struct used_list {
+	struct used_range *at;
+	u32 count, room;
+	u64 more;
+	bool looked;
+};
+
 struct open_memory {
 	struct device_memory m;         /* first */
 	u32 row;
@@ -57,6 +64,7 @@ struct open_memory {
 	struct open_memory *in;
 	struct gone_list gone;
 	u64 bounds;
+	struct used_list used;
 	UT_hash_handle hh;
 };
 

@@ -288,6 +288,7 @@ static handler *const of_program[EVENT_TYPES] = {
 	[EVENT_device_clock] = device_clock_event,
 	[EVENT_device_alloc] = device_alloc_event,
 	[EVENT_device_free] = device_free_event,
+	[EVENT_memory_used] = memory_used_event,
 	[EVENT_label] = label_event,
 	[EVENT_site] = site_event,
 	[EVENT_probe_site] = probe_site_event,

@@ -353,6 +353,13 @@ void works_place_old(struct model *m, struct dev *d);
 void work_tell(struct model *m, struct open_work *w);
 void work_sum_up(struct model *m, struct dev *d, const struct work *w);
 
+/* device_used.c */
+void memory_used_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
+void memory_used_settle(struct open_memory *o);
+void memory_used_keep(const struct open_memory *o);
+void device_used_close(struct device *d);
+void device_used_release(struct device *d);
+
 /* device_memory.c */
 void device_alloc_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);
 void device_free_event(struct model *m, struct proc *p, struct stream *s, const struct event *e);

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { MEMORIES_MAX = 1000000, LIVE_MAX = 4000, LIVE_SMALL = 64, RANK_ALLOCATIONS = 50, RANK_OBJECTS = 51, LIST_TEXT = 4096 };
+enum { MEMORIES_MAX = 1000000, LIVE_MAX = 4000, LIVE_SMALL = 64, RANK_ALLOCATIONS = 50, RANK_OBJECTS = 51, LIST_TEXT = 4096, LIST_RANGES = 64 };
 
 static const struct { u32 bit; const char *name; } flag_names[] = {
 	{ MEMORY_HOST_VISIBLE, "host_visible" }, { MEMORY_DEVICE_LOCAL, "device_local" }, { MEMORY_IMPORTED, "imported" },
@@ -132,6 +132,27 @@ static void bound(struct slice *s, const struct device_memory *m)
 		arg_string(s->of->stacks, s->e, "bound", text);
 }
 
+/* "matmul at 0 (4096 bytes), vkCmdCopyBuffer at 8192 (...)", the largest first; the arguments beside it tell of all. */
+static void used(struct slice *s, const struct used_ranges *u)
+{
+	char text[LIST_TEXT];
+	size_t used = 0;
+	u32 i;
+
+	arg_number(s->of->stacks, s->e, "used_bytes", ARG_UINT, u->bytes);
+	arg_number(s->of->stacks, s->e, "used_ranges", ARG_UINT, u->count);
+	if (u->more)
+		arg_number(s->of->stacks, s->e, "used_left_out", ARG_UINT, u->more);
+	for (i = 0; i < u->count && i < LIST_RANGES && used < sizeof(text) - 1; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.100s at %llu (%llu bytes)", i ? ", " : "",
+					 u->at[i].name ? u->at[i].name : "unknown", (unsigned long long)u->at[i].offset,
+					 (unsigned long long)u->at[i].length);
+	if (i < u->count && used < sizeof(text) - 1)
+		snprintf(text + used, sizeof(text) - used, ", and %u more", u->count - i);
+	if (u->count)
+		arg_string(s->of->stacks, s->e, "used", text);
+}
+
 void memory_died(struct perfetto *w, struct process *p, struct device_memory *m)
 {
 	struct process_devices *of = m->track ? devices_of(w, p) : NULL;
@@ -145,6 +166,8 @@ void memory_died(struct perfetto *w, struct process *p, struct device_memory *m)
 		arg_string(of->stacks, s.e, "name", m->label);
 	if (m->bound_count)
 		bound(&s, m);
+	if (m->used.known)
+		used(&s, &m->used);
 	if (!m->died)
 		arg_number(of->stacks, s.e, "never_freed", ARG_BOOL, 1);
 	slice_open(&s);

@@ -61,6 +61,38 @@ static void heaps(struct json *j, const struct session *s, const struct device *
 	json_close(j, ']');
 }
 
+/* What its large blocks were made of. */
+static void blocks(struct json *j, const struct device *d)
+{
+	u64 left_out = 0;
+
+	for (u32 i = 0; i < d->heaps; i++)
+		left_out += d->heap[i].left_out_at == d->heap[i].peak_ticks ? d->heap[i].blocks_left_out : 0;
+	json_open(j, "blocks", '[');
+	for (u32 i = 0; i < d->blocks; i++) {
+		const struct used_block *b = &d->block[i];
+
+		json_open(j, NULL, '{');
+		json_count(j, "bytes", b->bytes);
+		json_string(j, "label", b->label);
+		json_count(j, "used_bytes", b->used.bytes);
+		json_count(j, "used_ranges", b->used.count);
+		json_count(j, "used_left_out", b->used.more);
+		json_open(j, "largest", '[');
+		for (u32 k = 0; k < b->ranges; k++) {
+			json_open(j, NULL, '{');
+			json_count(j, "offset", b->range[k].offset);
+			json_count(j, "bytes", b->range[k].length);
+			json_string(j, "by", b->range[k].name);
+			json_close(j, '}');
+		}
+		json_close(j, ']');
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_count(j, "blocks_left_out", left_out);
+}
+
 static void memory(struct json *j, const struct session *s, struct symbols *y, const struct device *d)
 {
 	const struct process *p = s->process[d->process];
@@ -74,6 +106,7 @@ static void memory(struct json *j, const struct session *s, struct symbols *y, c
 	json_number(j, "live_at_exit_bytes", pool ? pool->now : 0);
 	json_number(j, "live_at_exit_blocks", pool ? pool->blocks : 0);
 	heaps(j, s, d);
+	blocks(j, d);
 	json_open(j, "peak", '{');
 	if (p->device_peak)
 		summary_json_holders(j, s, y, &p->device_peak[d->index]);

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { DEVICES_MAX = 8, KERNELS_MAX = 10, WAITS_MAX = 3 };
+enum { DEVICES_MAX = 8, BLOCKS_SHOWN = 4, RANGES_SHOWN = 3, KERNELS_MAX = 10, WAITS_MAX = 3 };
 
 /* ---- devices ----------------------------------------------------------------------- */
 
@@ -43,6 +43,26 @@ static void clock_note(struct text *t, const struct device *d)
 		buf_print(&t->b, "  (times within %s)", units_time(d->match.residual_ns));
 }
 
+/* Blocks whose size says little: most of it is unused. */
+static void block_row(struct text *t, const struct used_block *b)
+{
+	buf_print(&t->b, "%*s   of it a block, %s of that used by commands", FIRST_COLUMN, units_bytes((i64)b->bytes), units_bytes((i64)b->used.bytes));
+	if (b->used.count)
+		buf_print(&t->b, " in %u ranges%s", b->used.count, b->used.more ? " and more" : "");
+	for (u32 i = 0; i < b->ranges && i < RANGES_SHOWN; i++) {
+		buf_print(&t->b, "%s%s at %llu by ", i ? ", " : ": ", units_bytes((i64)b->range[i].length), (unsigned long long)b->range[i].offset);
+		text_safe(&t->b, b->range[i].name ? b->range[i].name : "an unknown one");
+	}
+	buf_char(&t->b, '\n');
+}
+
+static void block_rows(struct text *t, const struct device *d)
+{
+	for (u32 i = 0, rows = 0; i < d->blocks && rows < BLOCKS_SHOWN; i++)
+		if (d->block[i].used.bytes < d->block[i].bytes / 2 && ++rows)
+			block_row(t, &d->block[i]);
+}
+
 static void device_row(struct text *t, const struct device *d)
 {
 	const struct process *p = t->s->process[d->process];
@@ -55,6 +75,7 @@ static void device_row(struct text *t, const struct device *d)
 	process_note(t, d);
 	clock_note(t, d);
 	buf_char(&t->b, '\n');
+	block_rows(t, d);
 }
 
 /* A library that has no more than a heap stands among the pools. */

@@ -344,6 +344,30 @@ def memory(box):
     check(f"who asked for it: {stacks}", {"client_memory"} <= {row["inner"] for row in stacks})
 
 
+@case("vulkan: one buffer over a whole block, and which ranges of it are used")
+def slabs(box):
+    for way, env in (("linked", None), ("getters", None), ("linked", VALIDATION)):
+        run, _ = recorded(box, [build(box, "vk_slabs.c", way)], env=env)
+        check(f"validation: {run.stdout}", "VUID" not in run.stdout)
+        kernel = run.summary["kernels"][0]["name"]
+        wanted = sorted((int(length), int(offset), who.replace("KERNEL", kernel))
+                        for offset, length, who in re.findall(r"^range (\d+) (\d+) (\w+)$", run.stdout, re.M))
+        union = int(re.search(r"^union (\d+)", run.stdout, re.M).group(1))
+        room, more = map(int, re.search(r"^many (\d+) (\d+)", run.stdout, re.M).groups())
+        spans = run.sql("""select category, extract_arg(arg_set_id, 'debug.used') as used, extract_arg(arg_set_id, 'debug.used_bytes') as bytes,
+            extract_arg(arg_set_id, 'debug.used_ranges') as ranges, extract_arg(arg_set_id, 'debug.used_left_out') as left_out
+            from slice where category in ('allocation', 'object') and bytes is not null order by ts""")
+        same("the block and its buffer; two of many ranges", [(s["category"], s["bytes"], s["ranges"], s["left_out"] or 0) for s in spans],
+             [(what, *numbers) for numbers in ((union, len(wanted), 0), (room * 16, room, more)) for what in ("allocation", "object")])
+        told = sorted((int(length), int(offset), who) for who, offset, length in re.findall(r"(\S+) at (\d+) \((\d+) bytes\)", spans[0]["used"]))
+        same("ranges", told, wanted)
+        blocks = run.summary["devices"][0]["blocks"]
+        same("in the summary", sorted((b["bytes"], b["used_bytes"], b["used_ranges"], b["used_left_out"]) for b in blocks),
+             sorted([(8 << 20, union, len(wanted), 0), (8 << 20, room * 16, room, more)]))
+        largest = next(b["largest"] for b in blocks if b["used_bytes"] == union)
+        same("the largest", [r["bytes"] for r in largest], sorted((w[0] for w in wanted), reverse=True)[:16])
+
+
 @case("vulkan: what the host called, and where its work ran")
 def calls(box):
     run, _ = check_scene(box, [build(box), "rerecord", "12"])
@@ -610,6 +634,7 @@ def iree(box):
              "--input=768x768xf32=0.01"]
     run, records = recorded(box, words)
     same("kernels", [(k["name"], k["calls"]) for k in run.summary["kernels"]], [("main_dispatch_0_matmul_768x768x768_f32", 2)])
+    check_slabs(run, 768 * 768 * 4)
     box.run([*words, "--device_profiling_mode=queue-events,dispatch-events", f"--device_profiling_output={profile}"])
     kernels = box_summary(box)["kernels"]
     told = box.native([os.path.join(tools, "iree-profile"), "dispatch", "--format=jsonl", profile]).stdout
@@ -618,6 +643,17 @@ def iree(box):
     for kernel, group in zip(kernels, groups):
         check(f"{kernel['total_ns']} ns, IREE says {group['total_ns']}", abs(kernel["total_ns"] - group["total_ns"]) <= group["total_ns"] * 0.03)
         box.note(f"{kernel['name']}: {kernel['total_ns'] / 1e6:.3f} ms, IREE says {group['total_ns'] / 1e6:.3f}")
+
+
+def check_slabs(run, tensor):
+    """IREE's blocks of 64 MiB: one takes what comes from the host, the other holds the tensors of the model"""
+    slabs = [b for b in run.summary["devices"][0]["blocks"] if b["bytes"] == 64 << 20]
+    used = [b for b in slabs if b["used_bytes"]]
+    check(f"blocks: {slabs}", len(slabs) >= 1 and used)
+    for block in used:
+        check(f"tensors: {block}", all(r["bytes"] == tensor and not r["offset"] % 16 for r in block["largest"]))
+        same("all of them", block["used_bytes"], tensor * block["used_ranges"])
+    check("by the kernel", any(r["by"] == "main_dispatch_0_matmul_768x768x768_f32" for b in used for r in b["largest"]))
 
 
 def box_summary(box):

@@ -35,7 +35,8 @@
 	X(vkCreateQueryPool) X(vkDestroyQueryPool) X(vkCreateShaderModule) X(vkDestroyShaderModule)                     \
 	X(vkCreateComputePipelines) X(vkDestroyPipeline) X(vkCreatePipelineLayout) X(vkDestroyPipelineLayout)           \
 	X(vkCreateDescriptorSetLayout) X(vkDestroyDescriptorSetLayout) X(vkCreateDescriptorPool)                        \
-	X(vkDestroyDescriptorPool) X(vkAllocateDescriptorSets) X(vkUpdateDescriptorSets)                                \
+	X(vkDestroyDescriptorPool) X(vkAllocateDescriptorSets) X(vkUpdateDescriptorSets) X(vkFreeDescriptorSets)        \
+	X(vkResetDescriptorPool)                                                                                        \
 	X(vkCreateBuffer) X(vkDestroyBuffer) X(vkGetBufferMemoryRequirements) X(vkAllocateMemory) X(vkFreeMemory)       \
 	X(vkBindBufferMemory) X(vkMapMemory) X(vkUnmapMemory) X(vkCreateImage) X(vkDestroyImage)                        \
 	X(vkGetImageMemoryRequirements) X(vkBindImageMemory) X(vkCmdClearColorImage) X(vkCmdCopyImage) X(vkCmdBlitImage)   \
@@ -45,6 +46,7 @@
 /* Of later versions: they may not be there. */
 #define OF_LATER(X)                                                                                                     \
 	X(vkCmdCopyImage2) X(vkCmdBlitImage2) X(vkCmdResolveImage2) X(vkCmdCopyBufferToImage2) X(vkCmdCopyImageToBuffer2) \
+	X(vkCreateDescriptorUpdateTemplate) X(vkDestroyDescriptorUpdateTemplate) X(vkUpdateDescriptorSetWithTemplate)   \
 	X(vkCmdDispatchBase) X(vkCmdBeginRendering) X(vkCmdEndRendering) X(vkQueueSubmit2) X(vkCmdCopyBuffer2) X(vkBindBufferMemory2) X(vkBindImageMemory2) X(vkGetSemaphoreCounterValue)
 
 #if defined(BY_DLSYM) || defined(BY_GETTER)
