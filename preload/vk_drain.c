@@ -36,47 +36,76 @@ struct vk_part *vk_submit_part(struct vk_submit *s, struct vk_recording *r)
 
 /* ---- one submit ------------------------------------------------------------------------------------ */
 
-static u64 tell_timed(struct vk_queue *q, u64 work, const u64 *stamp)
+static struct rec_work_done by_stamps(const struct vk_queue *q, const u64 *stamp)
 {
 	struct vk_device *d = q->device;
 	u32 bits = d->family[q->family].bits;
 	u64 start = vk_clock_ns(d, bits, stamp[0]), end = vk_clock_ns(d, bits, stamp[1]);
-	bool good = start && end >= start;
 
-	work_done_note(&(struct rec_work_done){ work, good ? DONE_TIMED : DONE_UNTIMED, .start = good ? start : 0, .end = good ? end : 0 });
-	return good ? end : 0;
+	if (start && end >= start)
+		return (struct rec_work_done){ .status = DONE_TIMED, .start = start, .end = end };
+	return (struct rec_work_done){ .status = DONE_UNTIMED };
 }
 
-static void tell_plain(u64 work, u32 status)
+/* Nobody timed it: from when it was handed over, or the queue was done with what came before, to now. */
+static struct rec_work_done by_host(const struct vk_queue *q, const struct vk_submit *s, u64 now)
 {
-	work_done_note(&(struct rec_work_done){ work, status });
+	u64 start = s->begin > q->observed ? s->begin : q->observed;
+
+	return (struct rec_work_done){ .status = DONE_OBSERVED, .start = start < now ? start : now, .end = now };
 }
 
-static u64 tell_ops(struct vk_queue *q, u32 ops, u64 work, const u64 *stamps, u32 status)
+static u64 tell(u64 work, struct rec_work_done r)
+{
+	r.id = work;
+	work_done_note(&r);
+	return r.status == DONE_TIMED ? r.end : 0;
+}
+
+/* How the batch that begins with this part ended, as a whole. */
+static struct rec_work_done end_of_batch(const struct vk_queue *q, const struct vk_submit *s, const struct vk_part *p, u32 status, u64 now)
+{
+	while (p && p->recording)
+		p = p->next;
+	if (!p || status != DONE_TIMED)
+		return (struct rec_work_done){ .status = status == DONE_TIMED ? DONE_UNTIMED : status };
+	return p->stamps ? by_stamps(q, p->stamps) : by_host(q, s, now);
+}
+
+/* ... and what that says of those in it that have no times of their own. */
+static struct rec_work_done inside(struct rec_work_done whole)
+{
+	static const u8 status[] = {
+		[DONE_TIMED] = DONE_IN_TIMED, [DONE_OBSERVED] = DONE_IN_OBSERVED, [DONE_UNTIMED] = DONE_UNTIMED, [DONE_FAILED] = DONE_FAILED,
+		[DONE_IN_OBSERVED] = DONE_IN_OBSERVED,
+	};
+
+	whole.status = status[whole.status];
+	return whole;
+}
+
+static u64 tell_ops(struct vk_queue *q, u32 ops, u64 work, const u64 *stamps, const struct rec_work_done *whole)
 {
 	u64 last = 0;
 
 	for (u32 i = 0; i < ops; i++)
-		if (stamps && status == DONE_TIMED)
-			last = tell_timed(q, work + i, stamps + i * 2ull);
-		else
-			tell_plain(work + i, status == DONE_TIMED ? DONE_UNTIMED : status);
+		last = tell(work + i, stamps ? by_stamps(q, stamps + i * 2ull) : inside(*whole));
 	return last;
 }
 
 /* The stamps of a recording's own ops come first, then those of its children that have any. */
-static u64 tell_recording(struct vk_queue *q, const struct vk_part *p, u32 status)
+static u64 tell_recording(struct vk_queue *q, const struct vk_part *p, u32 status, const struct rec_work_done *whole)
 {
 	const struct vk_recording *r = p->recording;
-	const u64 *stamps = p->stamps;
-	u64 work = p->work, last = tell_ops(q, r->ops, work, r->stamped ? stamps : NULL, status);
+	const u64 *stamps = status == DONE_TIMED ? p->stamps : NULL;
+	u64 work = p->work, last = tell_ops(q, r->ops, work, r->stamped ? stamps : NULL, whole);
 
 	work += r->ops;
 	if (stamps && r->stamped)
 		stamps += r->ops * 2ull;
 	for (const struct vk_child *c = r->children; c; c = c->next) {
 		bool timed = stamps && c->buffer;
-		u64 end = tell_ops(q, c->recording->ops, work, timed ? stamps : NULL, status);
+		u64 end = tell_ops(q, c->recording->ops, work, timed ? stamps : NULL, whole);
 
 		last = end > last ? end : last;
 		work += c->recording->ops;
@@ -86,36 +115,23 @@ static u64 tell_recording(struct vk_queue *q, const struct vk_part *p, u32 statu
 	return last;
 }
 
-/* Nobody timed it: from when it was handed over, or the queue was done with what came before, to now. */
-static void tell_observed(struct vk_queue *q, const struct vk_submit *s, u64 work, u64 now)
-{
-	u64 start = s->begin > q->observed ? s->begin : q->observed;
-
-	work_done_note(&(struct rec_work_done){ work, DONE_OBSERVED, .start = start < now ? start : now, .end = now });
-}
-
-static u64 tell_part(struct vk_queue *q, const struct vk_submit *s, const struct vk_part *p, u32 status, u64 now)
-{
-	if (p->recording)
-		return tell_recording(q, p, status);
-	if (status != DONE_TIMED)
-		tell_plain(p->work, status);
-	else if (p->stamps)
-		return tell_timed(q, p->work, p->stamps);
-	else
-		tell_observed(q, s, p->work, now);
-	return 0;
-}
-
 void vk_submit_over(struct vk_queue *q, struct vk_submit *s, u32 status, u64 now)
 {
+	struct rec_work_done whole = end_of_batch(q, s, s->parts, status, now);
+	bool seen = false;
 	u64 last = 0;
 
 	for (struct vk_part *p = s->parts, *next; p; p = next) {
-		u64 end = tell_part(q, s, p, status, now);
+		u64 end = p->recording ? tell_recording(q, p, status, &whole) : tell(p->work, whole);
 
 		next = p->next;
 		last = end > last ? end : last;
+		if (!p->recording) {
+			seen |= whole.status == DONE_OBSERVED;
+			whole = end_of_batch(q, s, next, status, now);
+			if (seen && whole.status == DONE_OBSERVED)      /* all are seen to end at once: the first stands for them */
+				whole = inside(whole);
+		}
 		vk_recording_drop(p->recording);
 		pool_put(&part_pool, p);
 	}

@@ -54,14 +54,22 @@ static u64 own_wait_ns(struct stream *s, const struct call *c, u64 ns)
 	return ns > inner ? ns - inner : 0;
 }
 
+/* A stream may be handed on to another thread. */
+static void note_waiter(struct model *m, struct stream *s)
+{
+	m->s.waiters += s->waiter != s->tid;
+	s->waiter = s->tid;
+}
+
 void call_sum_up(struct model *m, struct stream *s, const struct call *c)
 {
 	struct call_index *i = sum_of(m, c);
 	u64 ns = session_ns(&m->s, c->end) - session_ns(&m->s, c->begin);
 
-	if (c->kind == CALL_WAIT)
+	if (c->kind == CALL_WAIT) {
 		ns = own_wait_ns(s, c, ns);
-
+		note_waiter(m, s);
+	}
 	if (!i) {
 		m->s.losses.texts++;
 		return;

@@ -157,6 +157,7 @@ struct work {
 	struct queue *queue;
 	u32 kind;                       /* WORK_* */
 	u32 done;                       /* DONE_* */
+	u32 inside;                     /* DONE_IN_*, if it is untimed: start and end are those of the whole; 0: of no whole */
 	const char *name;
 	u32 node;                       /* where it was recorded, if that is not where it was submitted */
 	u64 bytes, x, y, z, local;      /* bytes may be WORK_BYTES_UNKNOWN */

@@ -223,6 +223,7 @@ struct session {
 	i64 devices_then;               /* their part of it */
 	struct call_sum *call;          /* longest first; filled by session_end() */
 	u32 calls;
+	u64 waiters;                    /* threads that waited for devices */
 	struct probe_sum *probe;        /* longest by itself first; filled by session_end() */
 	u32 probes;
 	u64 probe_enters, probe_exits;  /* calls that began and that came to an end */

@@ -113,6 +113,7 @@ struct stream {
 	struct held_block held;
 	struct wait_done waited[WAITS_KEPT];    /* oldest first */
 	u32 waits;
+	u32 waiter;                     /* the thread that waited last */
 	struct token_loop loop;
 	/* for whoever feeds us */
 	u64 bound;

@@ -147,14 +147,17 @@ void work_done_event(struct model *m, struct proc *p, struct stream *s, const st
 		return;
 	w->ended = true;
 	w->w.done = r->status <= DONE_FAILED ? (u32)r->status : DONE_UNTIMED;
+	w->w.inside = r->status == DONE_IN_TIMED || r->status == DONE_IN_OBSERVED ? (u32)r->status : 0;
 	w->w.queued = r->queued;
 	w->w.submitted = r->submitted;
 	w->w.start = r->start;
 	w->w.end = r->end;
 	w->w.seen_ns = session_ns(&m->s, e->ticks);
 	add_args(w, e);
-	if (w->w.done == DONE_TIMED && (!r->start || r->end < r->start || r->end >> 63))
-		w->w.done = DONE_UNTIMED;
+	if (!r->start || r->end < r->start || r->end >> 63) {
+		w->w.done = w->w.done == DONE_TIMED ? DONE_UNTIMED : w->w.done;
+		w->w.inside = 0;
+	}
 	progress(m, p, w);
 }
 

@@ -67,12 +67,17 @@ static void keep_inside(struct work *w)
 		w->end_ns = high > w->start_ns ? high : w->start_ns;
 }
 
+static bool is_in_device_time(const struct work *w)
+{
+	return work_has_stamps(w) || w->inside == DONE_IN_TIMED;
+}
+
 static void place(struct model *m, const struct dev *d, struct work *w)
 {
-	if (work_has_stamps(w)) {
+	if (is_in_device_time(w)) {
 		w->start_ns = fit_ns(&d->fit, w->start);
 		w->end_ns = fit_ns(&d->fit, w->end);
-	} else if (w->done == DONE_OBSERVED) {
+	} else if (w->done == DONE_OBSERVED || w->inside == DONE_IN_OBSERVED) {
 		w->start_ns = session_ns(&m->s, w->start);
 		w->end_ns = session_ns(&m->s, w->end);
 	} else {
@@ -83,12 +88,15 @@ static void place(struct model *m, const struct dev *d, struct work *w)
 		w->end_ns = w->start_ns;
 }
 
+/* The parts of a whole come behind it. */
 static int by_start(const void *a, const void *b)
 {
 	const struct work *x = &(*(struct open_work *const *)a)->w, *y = &(*(struct open_work *const *)b)->w;
 
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
+	if (!x->inside != !y->inside)
+		return x->inside ? 1 : -1;
 	if (x->end_ns != y->end_ns)
 		return x->end_ns < y->end_ns ? -1 : 1;
 	return x->id < y->id ? -1 : x->id > y->id;
@@ -114,13 +122,21 @@ static struct work_sum *kernel_of(struct dev *d, const char *name)
 	return &d->d.kernel[d->d.kernels++];
 }
 
+/* What failed moved nothing. */
+static bool is_unsized(const struct work *w)
+{
+	return w->bytes == WORK_BYTES_UNKNOWN && w->done != DONE_FAILED;
+}
+
 static void add_up(struct work_sum *s, const struct work *w, bool timed, u64 ns)
 {
+	bool moved = w->done != DONE_NEVER && w->done != DONE_FAILED && w->bytes != WORK_BYTES_UNKNOWN;
+
 	s->calls += w->done != DONE_NEVER;
 	s->failed += w->done == DONE_FAILED;
 	s->unfinished += w->done == DONE_NEVER;
-	s->bytes += w->done != DONE_NEVER && w->bytes != WORK_BYTES_UNKNOWN ? w->bytes : 0;
-	s->unsized += w->bytes == WORK_BYTES_UNKNOWN;
+	s->bytes += moved ? w->bytes : 0;
+	s->unsized += is_unsized(w);
 	s->tiles += w->tiles;
 	s->tile_sum_ns += w->tile_sum_ns;
 	if (!timed)
@@ -179,22 +195,30 @@ void work_sum_up(struct model *m, struct dev *d, const struct work *w)
 		add_busy(&d->d.busy_ns, &d->busy_host, w->start_ns, w->end_ns);
 	d->d.done[w->done]++;
 	m->s.losses.untimed += w->done == DONE_UNTIMED;
-	m->s.losses.unsized += w->bytes == WORK_BYTES_UNKNOWN;
+	m->s.losses.unsized += is_unsized(w);
 	m->s.losses.failed += w->done == DONE_FAILED;
 	m->s.losses.unfinished += w->done == DONE_NEVER;
 }
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
+/* Only the host saw it, and each end by itself: one wait for all of a library's work says nothing of which took how long. */
+static bool is_watched(const struct work *w)
+{
+	if (w->done == DONE_OBSERVED)
+		return !w->sharers && !device_is_library(w->queue->device);
+	return w->done == DONE_UNTIMED || w->done == DONE_FAILED;
+}
+
 void work_tell(struct model *m, struct open_work *w)
 {
 	struct dev *d = dev_of_work(w);
 	struct queue *q = w->w.queue;
 
-	work_sum_up(m, d, &w->w);
-	/* What only the host saw of it began, in a queue that keeps order, when the one before had ended. */
-	if ((w->w.done == DONE_UNTIMED || w->w.done == DONE_FAILED) && !(q->flags & QUEUE_OUT_OF_ORDER) && q->last_ns > w->w.start_ns)
+	/* Such work began, in a queue that keeps order, when the one before had ended. */
+	if (is_watched(&w->w) && !(q->flags & QUEUE_OUT_OF_ORDER) && q->last_ns > w->w.start_ns)
 		w->w.start_ns = smaller(q->last_ns, w->w.end_ns);
+	work_sum_up(m, d, &w->w);
 	if (w->w.done != DONE_NEVER && w->w.end_ns > q->last_ns)
 		q->last_ns = w->w.end_ns;
 	if (m->listener.work)
@@ -205,10 +229,12 @@ static void settle(struct model *m, struct dev *d, struct open_work *w)
 {
 	u64 before = w->w.start_ns;
 
-	if (work_has_stamps(&w->w)) {
+	if (is_in_device_time(&w->w)) {
 		keep_inside(&w->w);
 		note_moved(&d->d.match, before, w->w.start_ns);
 	}
+	if (w->w.inside)                        /* a moment in the whole: nobody knows which */
+		w->w.end_ns = w->w.start_ns;
 	work_tell(m, w);
 	free((char *)w->w.args.at);
 	free(w);

@@ -22,7 +22,7 @@ enum { LANES_MAX = 64, SLICES_MAX = 6000000 };
 /* Bars that come in order of their start. */
 struct work_lane {
 	u64 track;
-	u64 end_ns;
+	u64 start_ns, end_ns;           /* of its last bar */
 	u64 device_end;                 /* in the device's time; 0: unknown */
 };
 
@@ -33,6 +33,7 @@ struct queue_tracks {
 	char *name;
 	struct work_lane lane[LANES_MAX];
 	u32 lanes;
+	struct work_lane *whole;        /* where the last group is */
 	u32 unfinished;                 /* drawn */
 	u64 more;                       /* not drawn one by one */
 	u64 more_since, more_until;     /* ns */

@@ -5,6 +5,8 @@
  *                      `-- flow ----------.
  *   queue 0                               |sgemm      |
  *   queue 0                                  |copy |             a second lane, for what overlaps
+ *   queue 1              |vkQueueSubmit        |                 timed as a whole, ...
+ *                        |sgemm, |copy                           ... so these are moments in it
  *
  * Work comes in order of its start, nearly; it takes the first lane that is free then. Whether two pieces overlap is
  * asked in the device's own time where there is one: the host's may be off by the clock's residual.
@@ -161,14 +163,23 @@ static struct work_lane *lane_for(struct perfetto *w, struct queue_tracks *k, u6
 
 /* ---- work -------------------------------------------------------------------------- */
 
+/* What an API counts: work-items or groups of them. Of a library nobody knows. */
+static const struct { const char *api, *x, *y, *z; } size_names[] = {
+	{ "OpenCL", "global_x", "global_y", "global_z" }, { "Vulkan", "groups_x", "groups_y", "groups_z" }, { NULL, "size_x", "size_y", "size_z" },
+};
+
 static void sizes(struct slice *s, const struct work *w)
 {
+	const char *api = w->queue->device->api;
 	struct stacks *k = s->of->stacks;
+	u32 n = 0;
 
+	while (size_names[n].api && (!api || strcmp(api, size_names[n].api)))
+		n++;
 	if (w->x) {
-		arg_number(k, s->e, "size_x", ARG_UINT, w->x);
-		arg_number(k, s->e, "size_y", ARG_UINT, w->y);
-		arg_number(k, s->e, "size_z", ARG_UINT, w->z);
+		arg_number(k, s->e, size_names[n].x, ARG_UINT, w->x);
+		arg_number(k, s->e, size_names[n].y, ARG_UINT, w->y);
+		arg_number(k, s->e, size_names[n].z, ARG_UINT, w->z);
 	}
 	if (w->local) {
 		arg_number(k, s->e, "local_x", ARG_UINT, w->local & 0x1fffff);
@@ -248,27 +259,46 @@ static u64 larger(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
+static void draw(struct perfetto *w, struct process_devices *of, u64 track, const struct work *work, u64 start, u64 end)
+{
+	struct slice s = slice_begin(w, of, start, track, work_category[work->kind], work->name);
+
+	work_args(&s, work);
+	slice_open(&s);
+	s = slice_end(w, of, end, track);
+	slice_open(&s);
+}
+
+/* A part comes right behind its whole, unless too many others came between. It is no instant: those of one time are inside of each other. */
+static void draw_part(struct perfetto *w, struct process_devices *of, struct queue_tracks *k, const struct work *work)
+{
+	struct work_lane *lane = k->whole && work->start_ns <= k->whole->end_ns ? k->whole : lane_for(w, k, work->start_ns, 0);
+	u64 at = larger(work->start_ns, lane->start_ns);
+
+	draw(w, of, lane->track, work, at, at);
+}
+
+static void draw_bar(struct perfetto *w, struct process_devices *of, struct queue_tracks *k, const struct work *work)
+{
+	bool timed = work_has_stamps(work);
+	struct work_lane *lane = lane_for(w, k, work->start_ns, timed ? work->start : 0);
+	u64 start = larger(work->start_ns, lane->end_ns), end = larger(work->end_ns, start);
+
+	lane->start_ns = start;
+	lane->end_ns = end;
+	lane->device_end = timed ? larger(work->end, 1) : 0;
+	if (work->kind == WORK_GROUP)
+		k->whole = lane;
+	draw(w, of, lane->track, work, start, end);
+}
+
 void works_work(struct perfetto *w, struct process *p, const struct work *work)
 {
 	struct process_devices *of = devices_of(w, p);
 	struct queue_tracks *k = of && slice_counts(w, of) ? queue_tracks(w, of, work->queue) : NULL;
-	bool timed = work_has_stamps(work);
-	struct work_lane *lane;
-	struct slice s;
 
-	if (!k || is_too_many(k, work))
-		return;
-	lane = lane_for(w, k, work->start_ns, timed ? work->start : 0);
-
-	u64 start = larger(work->start_ns, lane->end_ns), end = larger(work->end_ns, start);
-
-	lane->end_ns = end;
-	lane->device_end = timed ? larger(work->end, 1) : 0;
-	s = slice_begin(w, of, start, lane->track, work_category[work->kind], work->name);
-	work_args(&s, work);
-	slice_open(&s);
-	s = slice_end(w, of, end, lane->track);
-	slice_open(&s);
+	if (k && !is_too_many(k, work))
+		(work->inside ? draw_part : draw_bar)(w, of, k, work);
 }
 
 static void more_unfinished(struct perfetto *w, struct process_devices *of, struct queue_tracks *k)

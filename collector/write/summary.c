@@ -101,6 +101,11 @@ bool summary_has_devices(const struct session *s)
 	return false;
 }
 
+u64 summary_kernels(const struct device *d)
+{
+	return d->kind[WORK_KERNEL].calls - d->kind[WORK_KERNEL].failed;
+}
+
 double summary_gflops(double flops, u64 ns)
 {
 	return ns ? flops / (double)ns : 0;

@@ -24,6 +24,8 @@ u64 summary_hook_ns(const struct session *s);
 u64 summary_waited_ns(const struct session *s);
 u64 summary_peak_rss(const struct session *s);          /* largest of any process */
 
+u64 summary_kernels(const struct device *d);            /* that ran: a call that was refused is none */
+
 /* Sums over all devices. */
 bool summary_has_devices(const struct session *s);              /* a library is one if its memory is not the host's */
 double summary_gflops(double flops, u64 ns);                    /* 0 if it is not known */

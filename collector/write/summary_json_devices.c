@@ -127,7 +127,7 @@ static void device(struct json *j, const struct session *s, struct symbols *y, c
 	memory(j, s, y, d);
 	json_count(j, "queues", d->queues);
 	json_count(j, "busy_ns", d->busy_ns);
-	json_count(j, "kernels", d->kind[WORK_KERNEL].calls);
+	json_count(j, "kernels", summary_kernels(d));
 	json_count(j, "works_timed", d->done[DONE_TIMED]);
 	json_count(j, "works_observed", d->done[DONE_OBSERVED]);
 	json_count(j, "works_untimed", d->done[DONE_UNTIMED]);

@@ -286,7 +286,7 @@ static const struct loss {
 	LOSS(spans, "large blocks are not drawn in the trace", "use a higher --large"),
 	LOSS(texts, "long names were cut", "nothing to be done"),
 	LOSS(unfinished, "pieces of device work were not over when their process ended", "the program did not wait for them"),
-	LOSS(untimed, "pieces of device work have no times", "the device or its queue cannot take them"),
+	LOSS(untimed, "pieces of device work have no times of their own", "the device or its queue cannot take them"),
 	LOSS(unsized, "transfers moved an unknown number of bytes", "their image's format or the image itself is not known"),
 	LOSS(failed, "pieces of device work failed", "the trace shows which"),
 	LOSS(works, "calls and pieces of device work are not drawn in the trace", "there are more than a viewer can show"),
@@ -296,6 +296,21 @@ static const struct loss {
 	LOSS(unknown_ids, "records named a device, queue, name or memory that nobody told of",
 	     "a forked child may use what its parent made"),
 };
+
+/* Times may be missing because nobody wanted them. */
+static const char *remedy_of(const struct session *s, const struct loss *l)
+{
+	static const char *const asked[][2] = {
+		{ "device-time=submit", "--device-time=submit: submissions are timed as a whole" },
+		{ "device-time=off", "--device-time=off: the host saw no more than their submissions" },
+	};
+
+	for (u32 i = 0; i < s->options.count && l->at == offsetof(struct losses, untimed); i++)
+		for (size_t k = 0; k < sizeof asked / sizeof asked[0]; k++)
+			if (!strcmp(s->options.at[i], asked[k][0]))
+				return asked[k][1];
+	return l->remedy;
+}
 
 static void losses(struct text *t)
 {
@@ -307,7 +322,7 @@ static void losses(struct text *t)
 		if (!count)
 			continue;
 		text_heading(t, name);
-		buf_print(&t->b, "%s %s (%s)\n", units_count(count), loss_rows[i].what, loss_rows[i].remedy);
+		buf_print(&t->b, "%s %s (%s)\n", units_count(count), loss_rows[i].what, remedy_of(t->s, &loss_rows[i]));
 		name = "";
 	}
 }

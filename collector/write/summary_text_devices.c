@@ -70,7 +70,7 @@ static void device_row(struct text *t, const struct device *d)
 
 	buf_print(&t->b, "%*s %11s %12s %10s %10s %10s  ", FIRST_COLUMN, units_bytes(pool ? pool->peak : 0),
 		  units_time(summary_duration_ns(t->s, t->s->start, pool ? pool->peak_ticks : t->s->start)),
-		  units_bytes(pool ? pool->now : 0), units_time(d->busy_ns), units_count(d->kind[WORK_KERNEL].calls), units_count(works(d)));
+		  units_bytes(pool ? pool->now : 0), units_time(d->busy_ns), units_count(summary_kernels(d)), units_count(works(d)));
 	text_safe(&t->b, d->title);
 	process_note(t, d);
 	clock_note(t, d);
@@ -124,6 +124,14 @@ static int longest_first(const void *a, const void *b)
 	return x->sum->calls > y->sum->calls ? -1 : x->sum->calls < y->sum->calls;
 }
 
+/* What was submitted is a row where it alone was timed, and not the kernels in it. */
+static bool has_wholes(const struct device *d)
+{
+	const struct work_sum *k = &d->kind[WORK_KERNEL];
+
+	return d->kind[WORK_GROUP].timed && (!k->calls || k->timed + k->failed < k->calls);
+}
+
 /* A device's own list is sorted: no more than its first ones can be among the longest of all. */
 static u32 collect(const struct session *s, struct kernel_row *row)
 {
@@ -135,6 +143,8 @@ static u32 collect(const struct session *s, struct kernel_row *row)
 
 			for (u32 n = 0; n < d->kernels && n < KERNELS_MAX; n++)
 				row[rows++] = (struct kernel_row){ d, &d->kernel[n] };
+			if (has_wholes(d))
+				row[rows++] = (struct kernel_row){ d, &d->kind[WORK_GROUP] };
 		}
 	return rows;
 }
@@ -145,18 +155,23 @@ static const char *share(const struct kernel_row *r)
 	return r->sum->total_ns <= r->device->busy_ns || !r->sum->observed ? units_percent(r->sum->total_ns, r->device->busy_ns) : "";
 }
 
+static const char *time_of(const struct work_sum *k, u64 ns)
+{
+	return k->timed ? units_time(ns) : "";
+}
+
 static void kernel_row(struct text *t, const struct kernel_row *r, bool rates)
 {
 	const struct work_sum *k = r->sum;
 
-	buf_print(&t->b, "%*s %8s %10s %10s %10s %10s  ", FIRST_COLUMN, units_time(k->total_ns),
-		  share(r), units_count(k->calls), units_time(k->timed ? k->total_ns / k->timed : 0),
-		  units_time(k->min_ns), units_time(k->max_ns));
+	buf_print(&t->b, "%*s %8s %10s %10s %10s %10s  ", FIRST_COLUMN, time_of(k, k->total_ns),
+		  k->timed ? share(r) : "", units_count(k->calls), time_of(k, k->timed ? k->total_ns / k->timed : 0),
+		  time_of(k, k->min_ns), time_of(k, k->max_ns));
 	if (rates && k->flops > 0)
 		buf_print(&t->b, "%8.2f  ", summary_gflops(k->flops, k->flops_ns));
 	else if (rates)
 		buf_print(&t->b, "%8s  ", "");
-	text_safe(&t->b, k->name);
+	text_safe(&t->b, k->name ? k->name : "submissions as a whole");
 	buf_text(&t->b, "  on ");
 	text_safe(&t->b, r->device->title);
 	process_note(t, r->device);
@@ -180,15 +195,28 @@ static u32 count_devices(const struct session *s, u64 *kernels)
 	*kernels = 0;
 	for (u32 i = 0; i < s->processes; i++)
 		for (u32 k = 0; k < s->process[i]->devices; k++, devices++)
-			*kernels += s->process[i]->device[k]->kernels;
+			*kernels += s->process[i]->device[k]->kernels + has_wholes(s->process[i]->device[k]);
 	return devices;
+}
+
+/* Sums of more than the run want an explanation. */
+static void overlap_note(struct text *t, const struct device *d)
+{
+	u64 all = d->kind[WORK_KERNEL].total_ns, run = summary_duration_ns(t->s, t->s->start, t->s->end);
+
+	if (all <= run)
+		return;
+	buf_print(&t->b, "%*s in all, in a run of ", FIRST_COLUMN, units_time(all));
+	buf_print(&t->b, "%s: %s overlap  on ", units_time(run), d->queues > 1 ? "queues" : "kernels");
+	text_safe(&t->b, d->title);
+	buf_char(&t->b, '\n');
 }
 
 static void kernels(struct text *t)
 {
 	u64 all;
 	u32 devices = count_devices(t->s, &all);
-	struct kernel_row *row = calloc((size_t)devices * KERNELS_MAX + 1, sizeof(*row));
+	struct kernel_row *row = calloc((size_t)devices * (KERNELS_MAX + 1) + 1, sizeof(*row));
 	u32 rows = row ? collect(t->s, row) : 0, shown = rows < KERNELS_MAX ? rows : KERNELS_MAX;
 	bool rates = false;
 
@@ -202,6 +230,9 @@ static void kernels(struct text *t)
 			kernel_row(t, &row[i], rates);
 		if (all > shown)
 			buf_print(&t->b, "                 ... and %llu more\n", (unsigned long long)all - shown);
+		for (u32 i = 0; i < t->s->processes; i++)
+			for (u32 k = 0; k < t->s->process[i]->devices; k++)
+				overlap_note(t, t->s->process[i]->device[k]);
 		buf_char(&t->b, '\n');
 	}
 	free(row);
@@ -225,7 +256,10 @@ void text_waits(struct text *t)
 	if (!all.calls)
 		return;
 	text_heading(t, "Waits");
-	buf_print(&t->b, "host blocked on device %s in %s calls:", units_time(all.total_ns), units_count(all.calls));
+	buf_print(&t->b, "host blocked on device %s", units_time(all.total_ns));
+	if (t->s->waiters > 1 && all.total_ns > summary_duration_ns(t->s, t->s->start, t->s->end))
+		buf_print(&t->b, " over %s threads", units_count(t->s->waiters));
+	buf_print(&t->b, " in %s calls:", units_count(all.calls));
 	for (u32 i = 0; i < t->s->calls && shown < WAITS_MAX; i++) {
 		const struct call_sum *c = &t->s->call[i];
 

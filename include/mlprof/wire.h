@@ -138,7 +138,8 @@ enum { QUEUE_OUT_OF_ORDER = 1, QUEUE_UNTIMED = 2 };
 enum { CALL_OTHER, CALL_ENQUEUE, CALL_SUBMIT, CALL_WAIT, CALL_BUILD, CALL_MEMORY };
 enum { WORK_KERNEL, WORK_READ, WORK_WRITE, WORK_COPY, WORK_FILL, WORK_MAP, WORK_UNMAP, WORK_MARK, WORK_GROUP, WORK_OTHER };
 #define WORK_BYTES_UNKNOWN (~(u64)0)
-enum { DONE_TIMED, DONE_OBSERVED, DONE_UNTIMED, DONE_FAILED };     /* OBSERVED: start and end are host stamps, in ticks */
+/* OBSERVED: start and end are host stamps, in ticks. IN_*: it has no times, but start and end of the whole that it is a part of. */
+enum { DONE_TIMED, DONE_OBSERVED, DONE_UNTIMED, DONE_FAILED, DONE_IN_TIMED, DONE_IN_OBSERVED };
 enum { MEMORY_HOST_VISIBLE = 1, MEMORY_DEVICE_LOCAL = 2, MEMORY_IMPORTED = 4, MEMORY_HOST_POINTER = 8, MEMORY_SHARED = 16 };
 enum { LABEL_QUEUE, LABEL_MEMORY, LABEL_DEVICE };
 #define PACK3(x, y, z) ((u64)(x) | (u64)(y) << 21 | (u64)(z) << 42)

@@ -4,7 +4,7 @@ import os
 
 import opencl
 from harness import case, check, same
-from vulkan import DONE_OBSERVED, DONE_TIMED, DONE_UNTIMED, GROUP, KERNEL, VALIDATION, build, recorded, shim, truth
+from vulkan import DONE_IN_TIMED, DONE_OBSERVED, DONE_TIMED, GROUP, KERNEL, VALIDATION, build, recorded, shim, truth
 
 WORKLOADS = "workloads/"
 MARK = 7
@@ -114,6 +114,12 @@ def wrong(box):
     plain, run = box.native([program]), box.run([program])
     same("output", (run.status, run.stdout, run.stderr), (plain.status, plain.stdout, plain.stderr))
     check("few wrong calls", plain.stdout.count(" cl") > 38)
+    device, kernel = run.summary["devices"][0], run.summary["kernels"][0]
+    same("kernels that ran, and those that were refused", (device["kernels"], kernel["calls"]), (0, kernel["failed"]))
+    check(f"none was refused: {run.text}", kernel["failed"] and f"({kernel['failed']} failed)" in run.text)
+    refused = [row for row in run.summary["transfers"] if row["failed"]]
+    check(f"transfers {refused}", {"read", "copy", "fill", "map"} <= {row["kind"] for row in refused})
+    same("bytes that they moved", {row["kind"]: row["bytes"] for row in refused if row["failed"] == row["calls"] and row["bytes"]}, {})
     box.check_expected(run)
 
 
@@ -128,7 +134,7 @@ def secondaries(box):
     # the second run of one set of queries cannot be timed, and is not timed wrongly
     run, records = recorded(box, [program, "shared"], env=shim(box, "queues"))
     works = [(work["kind"], work["x"], records.ends[id]["status"]) for id, work in sorted(records.works.items())]
-    same("work", works, [(KERNEL, x, DONE_TIMED) for x in (1, 2, 3)] + [(KERNEL, x, DONE_UNTIMED) for x in (1, 2, 3)] + [(GROUP, 0, DONE_TIMED)])
+    same("work", works, [(KERNEL, x, DONE_TIMED) for x in (1, 2, 3)] + [(KERNEL, x, DONE_IN_TIMED) for x in (1, 2, 3)] + [(GROUP, 0, DONE_TIMED)])
     check("said", "on two queues at once" in run.text)
 
 

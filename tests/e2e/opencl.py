@@ -84,7 +84,7 @@ STAMPS = ("device_queued", "device_submitted", "device_start", "device_end")
 
 def drawn_work(run):
     """(name, kind, bytes, stamps of the device) of all works that are drawn, by the device's track"""
-    args = ", ".join(f"extract_arg(s.arg_set_id, 'debug.{key}') as {key}" for key in (*STAMPS, "bytes", "failed", "untimed", "size_x", "local_x"))
+    args = ", ".join(f"extract_arg(s.arg_set_id, 'debug.{key}') as {key}" for key in (*STAMPS, "bytes", "failed", "untimed", "global_x", "local_x"))
     return run.sql(f"""select s.id, s.name, s.category as kind, s.ts, s.dur, s.depth, s.track_id, t.name as queue, p.name as device, {args} from slice s
         join track t on s.track_id = t.id join track p on t.parent_id = p.id where s.category in {KINDS} and t.name like 'queue%' order by s.ts""")
 
@@ -104,7 +104,7 @@ def all_kinds(box):
     missing = [work for work in told if work[3] and (work[0], *work[3:]) not in stamps]
     same("works whose four stamps are not the device's own", missing, [])
     check("slices without an end, or one inside of another", all(row["dur"] >= 0 and row["depth"] == 0 for row in rows))
-    sizes = {(row["size_x"], row["local_x"]) for row in rows if row["name"] == "scale"}
+    sizes = {(row["global_x"], row["local_x"]) for row in rows if row["name"] == "scale"}
     check(f"sizes {sizes}", {(64, 16), (1, 1)} <= sizes)
     waited = [row["device_submitted"] - row["device_queued"] for row in rows if row["bytes"] == 100 and not row["failed"]]
     check(f"the split shows how long it waited for the program: {waited}", waited[0] > 15e6)
@@ -228,8 +228,14 @@ def switches(box):
     device = box.run(words, "--device-time=off").summary["devices"][0]
     # the workload asks for times itself
     same("off, but the program asked for times", (device["works_timed"], device["works_observed"]), (42, 0))
-    device = box.run([box.compile("workloads/opencl_many.c"), "1000"], "--device-time=off").summary["devices"][0]
+    run = box.run([box.compile("workloads/opencl_many.c"), "1000"], "--device-time=off")
+    device, kernel = run.summary["devices"][0], run.summary["kernels"][0]
     same("off", (device["works_timed"], device["works_observed"]), (0, 1000))
+    rows = [row for row in drawn_work(run) if row["kind"] == "kernel"]
+    # all were enqueued before the first was over, on a queue that keeps order
+    same("off: lanes", len({row["track_id"] for row in rows}), 1)
+    check("off: overlap", all(a["ts"] + a["dur"] <= b["ts"] for a, b in zip(rows, rows[1:])))
+    same("off: drawn, summed up", (sum(row["dur"] for row in rows), kernel["total_ns"]), 2 * (device["busy_ns"],))
     device = box.run([box.compile("workloads/opencl_many.c"), "1000"], "--device-time=submit").summary["devices"][0]
     same("submit", (device["works_timed"], device["works_observed"]), (1000, 0))
     same("another API", box.run(words, "--api=vulkan").summary["devices"], [])

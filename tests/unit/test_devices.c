@@ -334,7 +334,7 @@ static void check_calls(const struct session *s)
 static const char *const json_parts[] = {
 	"\"devices\": [{\"name\": \"pthread-cpu\", \"api\": \"OpenCL\", \"driver\": \"PoCL 3.1\", \"title\": \"OpenCL 0: pthread-cpu\"",
 	"\"peak_bytes\": 1048576, \"peak_time_ns\": 2012000, \"allocs\": 1, \"frees\": 1, \"objects\": 1, \"live_at_exit_bytes\": 0",
-	"\"busy_ns\": 10300000, \"kernels\": 54, \"works_timed\": 52",
+	"\"busy_ns\": 10300000, \"kernels\": 53, \"works_timed\": 52",
 	"\"kernels\": [{\"name\": \"sgemm\", \"device\": \"OpenCL 0: pthread-cpu\", \"pid\": 50, \"calls\": 54, \"failed\": 1, \"unfinished\": 1, \"timed\": 52",
 	"\"total_ns\": 10490000, \"avg_ns\": 201730, \"min_ns\": 200000, \"max_ns\": 290000",
 	"\"transfers\": [{\"kind\": \"copy\", \"device\": \"Vulkan 0: Big GPU\", \"pid\": 50, \"calls\": 20, \"failed\": 0, \"unfinished\": 0, \"timed\": 20, \"bytes\": 81920",
@@ -372,8 +372,40 @@ static void run(const char *path)
 	feed_free(&feed);
 }
 
+static const char *const overlap_parts[] = {
+	"200 us in all, in a run of 1", "us: queues overlap  on OpenCL 0: pthread-cpu", "host blocked on device 180 us over 2 threads in 2 calls: clFinish 180 us (2)", NULL,
+};
+
+/* Two queues are at work and two threads wait, all at the same time. */
+static void overlap(void)
+{
+	struct symbols *y = symbols_new(false);
+	struct gen own, g, other;
+	u64 born = 10 * US, t = born + 10 * US;
+
+	feed = feed_new(NULL);
+	begin(&own, &g, 51, born);
+	names(&g, born);
+	devices(&g, born);
+	gen_init(&other, 51, born, 1, push, NULL);
+	GEN_EVENT(&other, born, thread, "other", .tid = 52);
+	enqueue(&g, t - 10 * US, 1, CL_QUEUE);
+	enqueue(&g, t, 2, CL_QUEUE_2);
+	for (u64 id = 1; id <= 2; id++)
+		finished(&g, t + 110 * US, id, t - 1, t + 5 * US, t + 105 * US);
+	GEN_EVENT(&g, t + 110 * US, call, NULL, .begin = t + 20 * US, .kind = CALL_WAIT, .name = FINISH);
+	GEN_EVENT(&other, t + 110 * US, call, NULL, .begin = t + 20 * US, .kind = CALL_WAIT, .name = FINISH);
+	gen_flush(&g);
+	gen_flush(&other);
+	feed_end(&feed);
+	summary("test_overlap.perfetto-trace", ".summary.txt", feed.session, y, overlap_parts);
+	symbols_free(y);
+	feed_free(&feed);
+}
+
 int main(int argc, char **argv)
 {
 	run(argc > 1 ? argv[1] : "test_devices.perfetto-trace");
+	overlap();
 	return done();
 }

@@ -122,14 +122,21 @@ static void failures(void)
 	static const char first[] = "commands=2\0error=-5", second[] = "error=-5\0commands=2";
 	struct gen own, g;
 	const struct session *s;
+	const struct work_sum *read;
 
 	begin(&own, &g, 69);
 	GEN_EVENT(&g, 10 * US, work, "commands=2", .id = 1, .queue = QUEUE);
 	GEN_EVENT(&g, 11 * US, work_done, "error=-5", .id = 1, .status = DONE_FAILED);
 	GEN_EVENT(&g, 12 * US, work_done, "error=-5", .id = 2, .status = DONE_FAILED);
 	GEN_EVENT(&g, 13 * US, work, "commands=2", .id = 2, .queue = QUEUE);
+	for (u64 id = 3; id <= 5; id++) {
+		GEN_EVENT(&g, (14 + id) * US, work, NULL, .id = id, .queue = QUEUE, .kind = WORK_READ, .bytes = id == 5 ? WORK_BYTES_UNKNOWN : 4096);
+		GEN_EVENT(&g, (14 + id) * US, work_done, NULL, .id = id, .status = id == 3 ? DONE_UNTIMED : DONE_FAILED);
+	}
 	s = end(&g);
-	ok(tolds == 2 && s->losses.failed == 2 && s->process[0]->device[0]->done[DONE_FAILED] == 2, "work that failed is counted");
+	read = &s->process[0]->device[0]->kind[WORK_READ];
+	ok(read->calls == 3 && read->failed == 2 && read->bytes == 4096 && !read->unsized && !s->losses.unsized, "what failed moved nothing");
+	ok(tolds == 5 && s->losses.failed == 4 && s->process[0]->device[0]->done[DONE_FAILED] == 4, "work that failed is counted");
 	ok(!memcmp(args[0], first, sizeof(first)) && !memcmp(args[1], second, sizeof(second)), "its beginning and its end both have something to say");
 	feed_free(&feed);
 }
@@ -154,6 +161,60 @@ static void missing(void)
 	ok(s->losses.unknown_ids >= 8, "unknown numbers are counted: %llu", (unsigned long long)s->losses.unknown_ids);
 	ok(s->process[0]->devices >= 2 && !strncmp(s->process[0]->device[1]->title, "unknown device", 14), "what has no device gets one: %s",
 	   s->process[0]->device[1]->title);
+	feed_free(&feed);
+}
+
+/* ---- what has no times of the device's ---------------------------------------------------------------------- */
+
+/* Three that were handed over at once and seen to end one after the other. */
+static const struct device *three(u32 pid, u64 flags)
+{
+	struct gen own, g;
+
+	begin(&own, &g, pid);
+	GEN_EVENT(&g, 2000, queue, "", .id = QUEUE + 1, .device = DEVICE, .flags = flags);
+	for (u64 i = 0; i < 3; i++) {
+		GEN_EVENT(&g, (10 + i) * US, work, NULL, .id = 1 + i, .queue = QUEUE + 1, .kind = WORK_KERNEL, .name = NAME);
+		GEN_EVENT(&g, (10 + i) * US, work_done, NULL, .id = 1 + i, .status = DONE_OBSERVED, .start = (10 + i) * US, .end = (20 + 10 * i) * US);
+	}
+	return end(&g)->process[0]->device[0];
+}
+
+static void observed(void)
+{
+	const struct device *d = three(77, 0);
+
+	ok(told[0].start_ns == 10 * US && told[1].start_ns == 20 * US && told[2].start_ns == 30 * US, "in a queue that keeps order each begins when the one before is over");
+	ok(d->kernel[0].total_ns == 30 * US && d->busy_ns == 30 * US && d->kernel[0].max_ns == 10 * US, "the sums are of what is told: %llu ns",
+	   (unsigned long long)d->kernel[0].total_ns);
+	feed_free(&feed);
+	d = three(78, QUEUE_OUT_OF_ORDER);
+	ok(told[2].start_ns == 12 * US && d->kernel[0].total_ns == (10 + 19 + 28) * US && d->busy_ns == 30 * US, "elsewhere they may overlap");
+	feed_free(&feed);
+}
+
+/* Two kernels and what they were submitted in, which is told last; then two that know of no whole. */
+static void parts(void)
+{
+	struct gen own, g;
+	const struct session *s;
+
+	begin(&own, &g, 79);
+	for (u64 id = 1; id <= 5; id++)
+		GEN_EVENT(&g, 10 * US, work, NULL, .id = id, .queue = QUEUE, .kind = id == 3 ? WORK_GROUP : WORK_KERNEL, .name = NAME);
+	GEN_EVENT(&g, 12 * US, call, NULL, .begin = 9 * US, .kind = CALL_SUBMIT, .name = NAME, .work = 1, .works = 5);
+	for (u64 id = 1; id <= 3; id++)
+		GEN_EVENT(&g, 40 * US, work_done, NULL, .id = id, .status = id == 3 ? DONE_TIMED : DONE_IN_TIMED, .start = OFFSET + 20 * US, .end = OFFSET + 30 * US);
+	GEN_EVENT(&g, 41 * US, work_done, NULL, .id = 4, .status = DONE_IN_TIMED);
+	GEN_EVENT(&g, 42 * US, work_done, NULL, .id = 5, .status = DONE_IN_OBSERVED, .start = 5, .end = 4);
+	s = end(&g);
+	ok(tolds == 5 && s->losses.untimed == 4 && s->process[0]->device[0]->done[DONE_UNTIMED] == 4, "parts of a whole have no times");
+	for (u32 i = 0; i < 3; i++)
+		if (told[i].kind == WORK_GROUP)
+			ok(told[i].end_ns - told[i].start_ns == 10 * US && told[i + 1].id == 1 && told[i + 2].id == 2 && told[i + 1].inside && told[i + 1].start_ns == told[i].start_ns &&
+			   told[i + 1].end_ns == told[i].start_ns, "they are moments in it, and come behind it in their order");
+	ok(!told[0].inside + !told[1].inside + !told[2].inside + !told[3].inside + !told[4].inside == 3, "those without stamps of a whole are in none");
+	ok(s->process[0]->device[0]->kernel[0].total_ns == 0 && s->process[0]->device[0]->busy_ns == 10 * US, "the time is the whole's");
 	feed_free(&feed);
 }
 
@@ -276,6 +337,8 @@ int main(void)
 	any_order();
 	failures();
 	missing();
+	observed();
+	parts();
 	runs();
 	children();
 	million();
