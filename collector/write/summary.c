@@ -101,9 +101,9 @@ bool summary_has_devices(const struct session *s)
 	return false;
 }
 
-double summary_gflops(double flops, u64 ns)
+double summary_per_ns(struct paced p)
 {
-	return ns ? flops / (double)ns : 0;
+	return p.ns ? p.amount / (double)p.ns : 0;
 }
 
 struct summary_waits summary_waits(const struct session *s)
