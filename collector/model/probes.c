@@ -459,6 +459,7 @@ void probe_event(struct model *m, struct proc *p, struct stream *s, const struct
 		m->s.losses.unknown_ids++;
 		return;
 	}
+	site->called = true;
 	c.rule = site->rule;
 	c.scope = (struct probe_scope) {
 		.values = &c.values, .symbol = site->symbol, .demangled = site->demangled, .to = &c, .name_of = scope_name,

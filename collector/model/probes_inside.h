@@ -77,6 +77,7 @@ struct probe_site {
 	char *symbol, *demangled;       /* demangled NULL: it is the same */
 	const char *function;           /* without its parameters */
 	bool has_rates;
+	bool called;
 	u64 domain;                     /* of its row: a hash of the name */
 	struct library *library;        /* these three: NULL until they are needed */
 	struct dev *kernels;

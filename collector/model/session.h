@@ -196,7 +196,7 @@ struct probe_sum {
 	struct token_sum tokens;
 };
 
-/* A loaded file that holds a library for which there are probes, none of which found anything. */
+/* A loaded file that holds a library for which there are probes, none of which saw a call. */
 struct unseen {
 	const char *library, *path;
 };
