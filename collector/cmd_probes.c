@@ -175,7 +175,7 @@ static const char *state_of(const struct library_match *m)
 		return "table";
 	if (m->exported)
 		return m->called ? "seen" : "outside";
-	return m->imported ? "import" : m->hidden ? "hidden" : "absent";
+	return m->imported ? "import" : m->missed ? "data" : m->hidden ? "hidden" : "absent";
 }
 
 static void put_count(struct buf *b, u32 count, const char *one, const char *many)
@@ -201,6 +201,9 @@ static void put_meaning(struct buf *b, const struct library_match *m)
 	} else if (m->imported) {
 		put_count(b, m->imported, "imported", "functions imported");
 		buf_text(b, ": calls from here are seen");
+	} else if (m->missed) {
+		put_count(b, m->missed, "a pointer in data", "functions, all by pointers in data");
+		buf_text(b, ": calls through it are seen only by a row with the flag data");
 	} else if (m->hidden) {
 		put_count(b, m->hidden, "hidden", "functions, all hidden");
 		buf_text(b, ": it is there, but only the library itself knows where; calls cannot be seen");
@@ -210,7 +213,7 @@ static void put_meaning(struct buf *b, const struct library_match *m)
 }
 
 struct totals {
-	u32 seen, hidden, absent;
+	u32 seen, missed, hidden, absent;
 };
 
 /* Rows that find nothing are counted, not shown. */
@@ -225,8 +228,9 @@ static struct totals put_matches(struct buf *b, const struct library *l, const c
 		if (r->role == ROLE_MODULE)
 			continue;
 		t.seen += library_seen(&m);
-		t.hidden += !library_seen(&m) && m.hidden;
-		t.absent += !library_seen(&m) && !m.hidden;
+		t.missed += !library_seen(&m) && m.missed;
+		t.hidden += !library_seen(&m) && !m.missed && m.hidden;
+		t.absent += !library_seen(&m) && !m.missed && !m.hidden;
 		if (!strcmp(state_of(&m), "absent"))
 			continue;
 		buf_print(b, "  %-8s %-10s %-8s %s: ", state_of(&m), r->preset ? r->preset : r->domain, probe_role_name[r->role], r->symbol);
@@ -241,13 +245,15 @@ static void put_library(struct buf *b, const struct library *l, const char *path
 	buf_print(b, "%s\n", path);
 	struct totals t = put_matches(b, l, path, set);
 
-	buf_print(b, "  %u rows see something here, %u find only hidden functions, %u find nothing; the file exports %u functions\n",
-		  t.seen, t.hidden, t.absent, l->exported);
+	buf_print(b, "  %u rows see something here, ", t.seen);
+	if (t.missed)
+		buf_print(b, "%u would with the flag data, ", t.missed);
+	buf_print(b, "%u find only hidden functions, %u find nothing; the file exports %u functions\n", t.hidden, t.absent, l->exported);
 	const char *name;
 
 	for (u32 i = 0; (name = library_unseen(l, path, set, i)); i++)
 		buf_print(b, "  This file holds %s, linked in as one piece: calls within it cannot be led elsewhere, and nothing of it can be seen.\n", name);
-	if (!t.seen && !library_unseen(l, path, set, 0))
+	if (!t.seen && !t.missed && !library_unseen(l, path, set, 0))
 		buf_text(b, "  These rows can see nothing in this file. If it holds one of their libraries, then linked in as one piece: calls within "
 			    "it cannot be led elsewhere.\n");
 }
@@ -270,6 +276,7 @@ static void put_library_json(struct json *j, const struct library *l, const char
 		json_count(j, "called_inside", m.called);
 		json_count(j, "imported", m.imported);
 		json_count(j, "in_data", m.in_data);
+		json_count(j, "missed", m.missed);
 		json_count(j, "hidden", m.hidden);
 		json_close(j, '}');
 	}

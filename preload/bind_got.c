@@ -91,10 +91,23 @@ static void seal(const struct module *m)
 
 /* ---- what a slot means --------------------------------------------------------------- */
 
-/* ld.so has not come to this slot yet, and will write it. */
-static bool unrelocated(const struct elf_image *e, const void *value)
+static void *defined_at(const void *code, const char *name)
 {
-	return (u64)value < e->bias && (u64)value < 1 << 30;
+	const struct link_map *map = map_of(code);
+	struct elf_image e;
+
+	return map && elf_open(&e, map) ? elf_symbol(&e, name) : NULL;
+}
+
+/*
+ * ld.so has not come to this slot yet, and will write it. Small values are offsets in the module, or addresses in an executable that
+ * lies low; what is not a jump slot is 0 at first, and a jump slot leads to its PLT, which is no function of that name there.
+ */
+static bool unrelocated(const struct elf_image *e, u32 type, const char *name, const void *value)
+{
+	if ((u64)value >= e->bias || (u64)value >= 1 << 30)
+		return false;
+	return type == RELOC_CALL ? defined_at(value, name) != value : !map_of(value);
 }
 
 /* A jump slot that leads back into its own module, but not to a function of that name: to the PLT, and from there to ld.so. */
@@ -159,10 +172,7 @@ static void *meant(struct module *m, const struct elf_image *e, const Elf64_Rela
 /* Or a variable that has a function's name, or an entry of an executable's PLT, whose own slot is another. */
 static bool is_function(const void *value, const char *name)
 {
-	const struct link_map *map = map_of(value);
-	struct elf_image e;
-
-	return map && elf_open(&e, map) && elf_symbol(&e, name);
+	return defined_at(value, name);
 }
 
 static void bind_entry(struct module *m, const struct elf_image *e, const Elf64_Rela *r, const struct entry *entry, void **slot)
@@ -221,7 +231,7 @@ static bool bind_relocations(struct module *m, const struct elf_image *e, const 
 			continue;
 		if (!entry && !is_wanted(type, symbol, name, part))
 			continue;
-		if (unrelocated(e, *slot))
+		if (unrelocated(e, type, name, *slot))
 			all = false;
 		else if (entry)
 			bind_entry(m, e, &r[i], entry, slot);

@@ -28,6 +28,18 @@ enum { DEVICE_LIBRARY = 1 << 16 };
 /* Calls of a process beyond so many are shown without their arguments. */
 enum { CALLS_FULL = 200000 };
 
+/* An amount and how long it took, as far as that is known: of work that others ran beside there is no rate. */
+struct paced {
+	double amount;
+	u64 ns;
+};
+
+static inline void pace_add(struct paced *p, double amount, u64 ns)
+{
+	p->amount += amount;
+	p->ns += ns;
+}
+
 /* Work of one name, or of one kind. Times are the device's own, of what it timed. */
 struct work_sum {
 	const char *name;
@@ -38,8 +50,8 @@ struct work_sum {
 	u64 shared;                     /* of the timed: together with others; see struct work */
 	u64 total_ns, min_ns, max_ns;
 	u64 tiles, tile_sum_ns;         /* see struct work */
-	double flops;                   /* floating-point operations, as far as they are known ... */
-	u64 flops_ns;                   /* ... and how long these took */
+	double flops;                   /* floating-point operations, as far as they are known */
+	struct paced paced_flops;       /* ... of works whose time is their own */
 };
 
 struct device_heap {
@@ -164,6 +176,7 @@ struct work {
 	u64 tiles, tile_sum_ns;         /* parts that threads did, where they tell of it, and the time inside of them */
 	u32 workers;                    /* those threads */
 	double flops;
+	bool paced;                     /* its time is its own, not that of others as well */
 	u64 queued, submitted, start, end;      /* the device's stamps, 0: it has none */
 	u32 sharers;                    /* works that these stamps are of, as a whole; 0: of this one alone */
 	u64 handed_ns, seen_ns;         /* when it was handed over, when its end was noticed */

@@ -48,7 +48,7 @@ static void count_kernel(struct model *m, struct dev *d, const struct inner *i)
 {
 	u64 start = session_ns(&m->s, i->begin), end = session_ns(&m->s, i->begin + i->ticks);
 	struct work w = {
-		.kind = WORK_KERNEL, .name = i->name, .done = DONE_TIMED, .bytes = i->bytes, .flops = i->flops,
+		.kind = WORK_KERNEL, .name = i->name, .done = DONE_TIMED, .bytes = i->bytes, .flops = i->flops, .paced = true,
 		.start = start, .end = end, .start_ns = start, .end_ns = end,
 	};
 

@@ -86,10 +86,11 @@ void probed_sum_up(struct probed *c)
 	if (!c->good)
 		return;
 	s->bytes += c->bytes;
-	if (c->flops > 0) {
-		s->flops += c->flops;
-		s->flops_ns += ns;
-	}
+	s->flops += c->flops;
+	if (probed_is_paced(c) && c->flops > 0)
+		pace_add(&s->paced_flops, c->flops, ns);
+	if (probed_is_paced(c) && c->bytes)
+		pace_add(&s->paced_bytes, (double)c->bytes, ns);
 	if (c->site->has_rates) {
 		add_rates(c, s);
 		probed_tokens(c, s);

@@ -1,7 +1,7 @@
 /*
  * probe_unseen.c - libraries that were at work and could not be seen: files that hold them in one piece. And rows that saw nothing.
  *
- * Rows of role module name such files. One that was loaded by processes in which no function of the row's probe file was found is
+ * Rows of role module name such files. One that was loaded by processes in which no function of the row's probe file was called is
  * told of in the summary, so that an empty trace is not taken for a library that did nothing. A row that somebody wrote for this
  * program, and that found no function, is told of as well: its symbol may be misspelled.
  */
@@ -18,14 +18,15 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool is_probed(const struct proc *p, const struct probe_rule *rule)
+/* What was found is not enough: a library for C programs may lie beside the module that has all of it inside. */
+static bool was_called(const struct proc *p, const struct probe_rule *rule)
 {
 	u32 i;
 
 	for (i = 0; i < p->probes.sites; i++) {
 		const struct probe_site *site = p->probes.site[i];
 
-		if (site && site->rule && site->rule->file == rule->file)
+		if (site && site->called && site->rule && site->rule->file == rule->file)
 			return true;
 	}
 	return false;
@@ -45,7 +46,7 @@ static void note(struct model *m, const struct proc *p, const struct module *mod
 		HASH_ADD(hh, m->probes.loaded, key, sizeof(l->key), l);
 	}
 	if (l)
-		l->seen |= is_probed(p, rule);
+		l->seen |= was_called(p, rule);
 }
 
 void unseen_close(struct model *m, const struct proc *p)

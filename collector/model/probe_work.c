@@ -100,6 +100,7 @@ static void timed(struct work *w, double start, double end, u32 sharers)
 	w->call_begin_ns = w->handed_ns;
 	w->done = sharers > 1 ? DONE_OBSERVED : DONE_TIMED;
 	w->sharers = sharers > 1 ? sharers : 0;
+	w->paced = sharers <= 1;
 	w->start = (u64)(start * 1e9);
 	w->end = (u64)(end * 1e9);
 }
@@ -193,6 +194,7 @@ static bool is_waited_for(struct probed *c, struct library *l, struct flight *f,
 	if (!runs)
 		return false;
 	observed(c, &f->w->w);
+	f->w->w.paced = f->alone;
 	f->state = FLIGHT_WAITED;
 	return !l->times || !(f->queue.known || f->of.known);
 }
@@ -254,15 +256,25 @@ static struct open_work *new_work(struct probed *c, struct library *l, u32 kind)
 	return w;
 }
 
+/* From here on the one before is not alone, either. */
+static bool is_alone(struct library *l)
+{
+	if (l->flights)
+		l->flight[l->flights - 1].alone = false;
+	return !l->flights;
+}
+
 static void hand_over(struct probed *c, u32 kind)
 {
 	struct library *l = library_of(c);
 	struct open_work *w = new_work(c, l, kind);
+	bool alone = is_alone(l);
 
 	c->call.work = w->w.id;
 	c->call.works = 1;
 	if (!l->submits && !l->waits) {
 		observed(c, &w->w);
+		w->w.paced = true;
 		work_ready(c->m, c->p, w);
 		return;
 	}
@@ -271,12 +283,12 @@ static void hand_over(struct probed *c, u32 kind)
 	ARRAY_ROOM(l->flight, l->room, l->flights + 1);
 	l->flight[l->flights++] = (struct flight) {
 		.w = w, .queue = probed_handle(c, "queue"), .of = probed_handle(c, "of"),
-		.state = l->submits ? FLIGHT_ENCODED : FLIGHT_RUNNING,
+		.state = l->submits ? FLIGHT_ENCODED : FLIGHT_RUNNING, .alone = alone,
 	};
 	c->late = true;
 	if (probed_is(c, "wait")) {
 		l->flight[l->flights - 1].state = FLIGHT_RUNNING;
-		c->late = false;
+		c->late = !alone;
 		wait_for(c, l);
 	}
 }

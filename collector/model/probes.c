@@ -236,6 +236,13 @@ static void count_unread(struct probed *c)
 		}
 }
 
+bool probed_is_paced(const struct probed *c)
+{
+	bool works = c->call.kind == CALL_SPAN || c->call.kind == CALL_ENQUEUE || c->call.kind == CALL_COPY;
+
+	return works && !c->late && !c->around;
+}
+
 static void measure(struct probed *c)
 {
 	double flops = 0;
@@ -280,7 +287,7 @@ static void add_measures(struct args *a, const struct probed *c)
 		add_arg(a, "bytes=%llu", (unsigned long long)c->bytes);
 	if (c->flops > 0)
 		add_arg(a, "flops=%.0f", c->flops);
-	if (c->late || c->around)
+	if (!probed_is_paced(c))
 		return;
 	if (c->flops > 0)
 		add_arg(a, "gflops=%.3f", per_ns(c, c->flops));
@@ -437,7 +444,8 @@ static void known_call(struct probed *c)
 		return;
 	c->good = !c->call.unwound && probe_holds(c->rule, "ok", &c->scope);
 	c->call.failed = !c->call.unwound && !c->good;
-	measure(c);
+	if (roles[c->rule->role].kind != NO_CALL)       /* else its numbers are of what others do: cur(handle,flops) */
+		measure(c);
 	take(c, &roles[c->rule->role]);
 }
 
@@ -451,6 +459,7 @@ void probe_event(struct model *m, struct proc *p, struct stream *s, const struct
 		m->s.losses.unknown_ids++;
 		return;
 	}
+	site->called = true;
 	c.rule = site->rule;
 	c.scope = (struct probe_scope) {
 		.values = &c.values, .symbol = site->symbol, .demangled = site->demangled, .to = &c, .name_of = scope_name,

@@ -39,6 +39,7 @@ struct flight {
 	struct open_work *w;
 	struct handle queue, of;        /* of: what is submitted as a whole, such as a command buffer */
 	enum flight_state state;
+	bool alone;                     /* the library had nothing else to do from when it was handed over on */
 	u64 turn;                       /* of the submit that it went with; 0: none yet */
 	double start, end;              /* seconds of the device's clock; 0: not told */
 };
@@ -76,6 +77,7 @@ struct probe_site {
 	char *symbol, *demangled;       /* demangled NULL: it is the same */
 	const char *function;           /* without its parameters */
 	bool has_rates;
+	bool called;
 	u64 domain;                     /* of its row: a hash of the name */
 	struct library *library;        /* these three: NULL until they are needed */
 	struct dev *kernels;
@@ -161,7 +163,7 @@ struct probed {
 	struct call call;
 	bool good;                      /* it came back and did not fail */
 	bool unread;                    /* some value could not be read */
-	bool late;                      /* what it did is not over when it returns */
+	bool late;                      /* what it did is not over when it returns, or others' work was waited for with it */
 	bool around;                    /* what it did was told by a call inside of it */
 	u64 bytes;
 	double flops;
@@ -207,6 +209,7 @@ void heaps_release(struct probes *all);
 /* probe_tokens.c */
 void probed_tokens(struct probed *c, struct probe_sum *sum);
 /* probe_nested.c */
+bool probed_is_paced(const struct probed *c);                             /* it lasts as long as what it does */
 bool probed_is_around(const struct probed *c, u64 address);             /* a call inside of it did the same, to the same memory */
 void probed_has_done(struct probed *c, u64 address);
 void done_calls_release(struct probes *all);

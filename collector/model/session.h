@@ -189,14 +189,14 @@ struct probe_sum {
 	u64 total_ns, min_ns, max_ns;
 	u64 self_ns;                    /* not spent in probed calls inside of these */
 	u64 bytes;
-	double flops;                   /* of the calls whose number is known ... */
-	u64 flops_ns;                   /* ... and their time */
+	double flops;                   /* of the calls whose number is known */
+	struct paced paced_flops, paced_bytes;  /* of calls that lasted as long as what they did */
 	struct { const char *unit; double total; } rate[PROBE_RATES];   /* "tokens" */
 	u32 rates;
 	struct token_sum tokens;
 };
 
-/* A loaded file that holds a library for which there are probes, none of which found anything. */
+/* A loaded file that holds a library for which there are probes, none of which saw a call. */
 struct unseen {
 	const char *library, *path;
 };

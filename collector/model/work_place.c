@@ -148,10 +148,9 @@ static void add_up(struct work_sum *s, const struct work *w, bool timed, u64 ns)
 	s->total_ns += ns;
 	s->observed += w->done == DONE_OBSERVED && !w->sharers;
 	s->shared += w->sharers != 0;
-	if (w->flops > 0) {
-		s->flops += w->flops;
-		s->flops_ns += ns;
-	}
+	s->flops += w->flops;
+	if (w->paced && w->flops > 0)
+		pace_add(&s->paced_flops, w->flops, ns);
 }
 
 /* What touches others becomes one with them. */

@@ -212,22 +212,32 @@ static u32 first_from(const struct library *l, const char *prefix, size_t length
 	return low;
 }
 
-static void count(struct library_match *m, u32 flags)
+/* Of others, and only by its address: who does not follow pointers in data does not see it called. */
+static bool is_pointer_only(u32 flags)
 {
+	return (flags & (SYMBOL_IMPORTED | SYMBOL_CALLED | SYMBOL_IN_DATA)) == (SYMBOL_IMPORTED | SYMBOL_IN_DATA);
+}
+
+static void count(struct library_match *m, u32 flags, bool data)
+{
+	bool missed = !data && is_pointer_only(flags);
+
 	m->exported += !!(flags & SYMBOL_EXPORTED);
-	m->imported += !!(flags & SYMBOL_IMPORTED);
+	m->imported += !missed && flags & SYMBOL_IMPORTED;
+	m->missed += missed;
 	m->called += (flags & (SYMBOL_CALLED | SYMBOL_EXPORTED)) == (SYMBOL_CALLED | SYMBOL_EXPORTED);
 	m->in_data += !!(flags & SYMBOL_IN_DATA);
 	m->hidden += flags == SYMBOL_HIDDEN;
 }
 
-static void match_symbols(const struct library *l, const char *glob, struct library_match *m)
+static void match_symbols(const struct library *l, const struct probe_rule *rule, struct library_match *m)
 {
+	const char *glob = rule->symbol;
 	size_t prefix = strcspn(glob, "*?");
 
 	for (u32 i = first_from(l, glob, prefix); i < l->symbols && !strncmp(l->symbol[i].name, glob, prefix); i++)
 		if (glob_fits(glob, l->symbol[i].name))
-			count(m, l->symbol[i].flags);
+			count(m, l->symbol[i].flags, rule->body->data);
 }
 
 static bool has_slot(const struct probe_rule *rule, const char *name)
@@ -255,7 +265,7 @@ static bool reached_by_table(const struct library *l, const char *path, const st
 			continue;
 		struct library_match m = { 0 };
 
-		match_symbols(l, rule->symbol, &m);
+		match_symbols(l, rule, &m);
 		if (library_seen(&m) || reached_by_table(l, path, set, rule->symbol, depth + 1))
 			return true;
 	}
@@ -269,7 +279,7 @@ struct library_match library_match(const struct library *l, const char *path, co
 
 	if (rule->role == ROLE_MODULE)
 		return m;
-	match_symbols(l, rule->symbol, &m);
+	match_symbols(l, rule, &m);
 	m.other = rule->body->library && m.exported && !glob_fits(rule->body->library, base_of(path));
 	m.by_table = strchr(rule->symbol, '.') && reached_by_table(l, path, set, rule->symbol, 0);
 	return m;

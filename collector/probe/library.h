@@ -28,6 +28,7 @@ struct library {
 /* What a row finds in a library: how many symbols of each kind. */
 struct library_match {
 	u32 exported, called, imported, in_data, hidden;
+	u32 missed;                     /* imported by pointers in data alone, and the row has no flag data */
 	bool other;                     /* lib= says that the row is not for this file */
 	bool by_table;                  /* a function in a table that a row can see */
 };

@@ -106,9 +106,9 @@ u64 summary_kernels(const struct device *d)
 	return d->kind[WORK_KERNEL].calls - d->kind[WORK_KERNEL].failed;
 }
 
-double summary_gflops(double flops, u64 ns)
+double summary_per_ns(struct paced p)
 {
-	return ns ? flops / (double)ns : 0;
+	return p.ns ? p.amount / (double)p.ns : 0;
 }
 
 struct summary_waits summary_waits(const struct session *s)

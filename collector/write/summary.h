@@ -28,7 +28,7 @@ u64 summary_kernels(const struct device *d);            /* that ran: a call that
 
 /* Sums over all devices. */
 bool summary_has_devices(const struct session *s);              /* a library is one if its memory is not the host's */
-double summary_gflops(double flops, u64 ns);                    /* 0 if it is not known */
+double summary_per_ns(struct paced p);                          /* GFLOP/s, GB/s; 0 if it is not known */
 struct summary_waits { u64 calls, total_ns; };
 struct summary_waits summary_waits(const struct session *s);    /* the host blocked on devices */
 

@@ -159,7 +159,7 @@ static void work_sum(struct json *j, const struct session *s, const struct devic
 	json_count(j, "observed", w->observed);
 	json_count(j, "shared", w->shared);
 	json_real(j, "flops", w->flops);
-	json_real(j, "gflops", summary_gflops(w->flops, w->flops_ns));
+	json_real(j, "gflops", summary_per_ns(w->paced_flops));
 	if (w->tiles) {
 		json_count(j, "tiles", w->tiles);
 		json_count(j, "tile_sum_ns", w->tile_sum_ns);

@@ -39,7 +39,7 @@ static void probe(struct json *j, const struct probe_sum *p)
 	json_count(j, "max_ns", p->max_ns);
 	json_count(j, "bytes", p->bytes);
 	json_real(j, "flops", p->flops);
-	json_real(j, "gflops", summary_gflops(p->flops, p->flops_ns));
+	json_real(j, "gflops", summary_per_ns(p->paced_flops));
 	rates(j, p);
 	json_close(j, '}');
 }

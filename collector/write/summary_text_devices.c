@@ -167,8 +167,8 @@ static void kernel_row(struct text *t, const struct kernel_row *r, bool rates)
 	buf_print(&t->b, "%*s %8s %10s %10s %10s %10s  ", FIRST_COLUMN, time_of(k, k->total_ns),
 		  k->timed ? share(r) : "", units_count(k->calls), time_of(k, k->timed ? k->total_ns / k->timed : 0),
 		  time_of(k, k->min_ns), time_of(k, k->max_ns));
-	if (rates && k->flops > 0)
-		buf_print(&t->b, "%8.2f  ", summary_gflops(k->flops, k->flops_ns));
+	if (rates && k->paced_flops.ns)
+		buf_print(&t->b, "%8.2f  ", summary_per_ns(k->paced_flops));
 	else if (rates)
 		buf_print(&t->b, "%8s  ", "");
 	text_safe(&t->b, k->name ? k->name : "submissions as a whole");
@@ -223,7 +223,7 @@ static void kernels(struct text *t)
 	if (rows) {
 		qsort(row, rows, sizeof(*row), longest_first);
 		for (u32 i = 0; i < shown; i++)
-			rates |= row[i].sum->flops > 0;
+			rates |= row[i].sum->paced_flops.ns > 0;
 		text_table(t, "Kernels", "total", rates ? "   % busy      calls    average   shortest    longest   GFLOP/s  name" :
 							  "   % busy      calls    average   shortest    longest  name");
 		for (u32 i = 0; i < shown; i++)

@@ -51,9 +51,9 @@ static void notes(struct text *t, const struct probe_sum *p)
 		begin_note(&n);
 		text_safe(&t->b, p->preset);
 	}
-	note_rate(&n, p->flops, p->flops_ns, 1, "GFLOP");
+	note_rate(&n, p->paced_flops.amount, p->paced_flops.ns, 1, "GFLOP");
 	if (!strcmp(p->role, "copy"))
-		note_rate(&n, (double)p->bytes, p->total_ns, 1, "GB");
+		note_rate(&n, p->paced_bytes.amount, p->paced_bytes.ns, 1, "GB");
 	for (u32 i = 0; i < p->rates; i++)
 		note_rate(&n, p->rate[i].total, p->total_ns, 1e9, p->rate[i].unit);
 	note_count(&n, p->failed, "failed");

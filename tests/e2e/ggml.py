@@ -120,6 +120,18 @@ def llama(box):
     box.note(f"{speed['per_s']:.0f} tokens/s, the program says {STEPS * 1e9 / told['loop_ns']:.0f}")
 
 
+@case("ggml: calls that fail are said to, and their tokens do not count (a stand-in)")
+def failing(box):
+    library = box.compile("workloads/llama_failing.c", "libllama_failing.so", ["-DLIBRARY", "-shared", "-fPIC"])
+    program = box.compile("workloads/llama_failing.c", "llama_failing", [library, "-Wl,-rpath,$ORIGIN"])
+    run = box.run([program])
+    same("output", run.stdout, "5 failed\n")
+    seen = rows(run)
+    same("calls and failures", {name: (row["calls"], row["failed"]) for name, row in seen.items()},
+         {"load ": (1, 1), "load there": (1, 0), "llama_state_load_file state": (1, 1), "llama_decode": (5, 3)})
+    same("tokens", rate(seen["llama_decode"]), 2 * 64)
+
+
 @case("ggml: a mapped model is memory of its file, and shown once")
 def mapped(box):
     path, sizes = model(box, "llama")

@@ -4,6 +4,7 @@ The programs (tests/workloads/) print what they asked of a library; where a libr
 mode), that is compared as well. What a call costs is worked out here, by formula. MKL is a stand-in (tests/workloads/mkl_names.c).
 """
 import collections
+import json
 import math
 import os
 import re
@@ -110,6 +111,19 @@ def openblas(box):
     wrong = [(name, rows.get(name), book) for name, book in books.items() if name not in rows or not near(rows[name], book)]
     same("sums", wrong, [])
     check_rates(run, {name for name, book in books.items() if book[1]})
+
+
+@case("libraries: BLAS and LAPACK through pointers in data, as scipy calls them; --check tells rows that follow them from others")
+def pointers(box):
+    program = built(box, "blas_pointers.c", "blas_pointers", "-fPIE", "-pie", "-l:libopenblas.so.0")
+    run = both(box, [program], env=ALONE)
+    same("calls of the program", {name: calls for name, (calls, _, _) in blas_outermost(run).items()}, {"dgemm 48x48x48": 5, "dgetrf 48x48": 1})
+    rows = box.file("plain.probes", "dgemm_ span\ndgetr?_ span data\n")
+    said = json.loads(box.native([box.tools.mlprof, "probes", "--check", "--json", f"--probes=none,{rows},+blas", program]).stdout)[0]["rows"]
+    states = {(row["preset"], row["symbol"]): row["state"] for row in said if row["state"] != "absent"}
+    same("--check", states, {(None, "dgemm_"): "data", (None, "dgetr?_"): "import", ("blas", "dgemm_"): "import", ("blas", "dgetrf_"): "import"})
+    text = box.native([box.tools.mlprof, "probes", "--check", f"--probes=none,{rows}", program]).stdout
+    check(f"how to see it is not said: {text}", "only by a row with the flag data" in text)
 
 
 @case("libraries: BLIS: many products at once, and its own names")

@@ -38,6 +38,17 @@ for glob in (False, True):
         box.note(native.stdout.splitlines()[2])
 
 
+for place in ("-pie", "-no-pie"):
+    @case(f"probes: a plugin that is bound at once calls functions of an executable, {place}")
+    def of_executable(box, place=place):
+        plugin = box.compile("workloads/probe_plugin.c", "probe_plugin_host.so", ["-DNUMBER=4", "-DASKS_HOST", "-Wl,-z,now"])
+        words = [box.compile("workloads/probe_executable.c", f"probe_executable{place}", [place, "-rdynamic"]), plugin]
+        native = box.native(words)
+        done, seen = run(box, [Row("host_*")], words)
+        same("output and status", (done.stdout, done.status), (native.stdout, 0))
+        same("calls", collections.Counter(call.symbol for call in seen.calls), {"host_number": 5})
+
+
 @case("probes: a row for one library only, and the first row that fits")
 def libraries(box):
     words = plugins(box, False)

@@ -128,7 +128,9 @@ def help_pages(box):
         script = f'eval "$({tool} help --completion=bash)"; COMP_WORDS=({line}) COMP_CWORD={len(words) + 1}; _mlprof; printf "%s\\n" "${{COMPREPLY[@]}}"'
         run = box.native(["bash", "--norc", "-c", script])
         same(f"bash after {words}", (run.stdout.split(), run.stderr), (wanted, ""))
-    for words, said in ((["--check"], "needs the file of a library"), (["--probes=all"], "goes with --check"), (["--check", "/etc/passwd"], "not an ELF file"),
+    box.file("myprobes", "x span\n")
+    for words, said in ((["--check", "--probes=myprobes", "/bin/true"], "there is no preset 'myprobes'; the file of that name is './myprobes'"),
+                        (["--check"], "needs the file of a library"), (["--probes=all"], "goes with --check"), (["--check", "/etc/passwd"], "not an ELF file"),
                         (["--check", "/none"], "No such file"), (["blass"], "did you mean 'blas'")):
         run = box.native([tool, "probes", *words])
         check(f"{words}: {run.status} {run.stderr}", run.status == 2 and said in run.stderr)

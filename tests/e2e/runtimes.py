@@ -85,6 +85,21 @@ def one_piece(box):
     check("the library for C programs shows something", "LiteRtRunCompiledModel" in json.dumps(seen))
 
 
+@case("runtimes: LiteRT's Python module at work is named as unseen, though a library that could be seen lies beside it")
+def unseen_piece(box):
+    path = box.file("tiny.tflite")
+    script = f"""import sys; sys.path.insert(0, {WORKLOADS!r}); sys.argv = ['runtime_litert.py', {path!r}]
+import numpy
+rows = open({WORKLOADS!r} + '/runtime_litert.py').read().split('\\nmain(')[0]; names = {{'__name__': 'rows'}}; exec(rows, names)
+open({path!r}, 'wb').write(names['model']())
+from ai_edge_litert.interpreter import Interpreter
+one = Interpreter({path!r}); one.allocate_tensors(); one.set_tensor(0, numpy.ones((1, 64), 'f4')); one.invoke(); print(one.get_tensor(1).sum())"""
+    run = box.run([client_python(), "-c", script])
+    same(f"status: {run.stderr[-300:]}", run.status, 0)
+    same("calls", calls(run, "litert"), {})
+    check(f"unseen: {run.summary['unseen_libraries']}", any(one["library"] == "litert" for one in run.summary["unseen_libraries"]))
+
+
 @case("runtimes: TensorFlow Lite's C API (a stand-in)")
 def tflite(box):
     model = box.file("model.tflite", "x")

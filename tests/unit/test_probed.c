@@ -22,7 +22,8 @@ enum { US = 1000, MS = 1000000, BORN = 2 * MS, PID = 60 };
 enum {
 	SGEMM = 1, MALLOC, FREE, REGISTER, PIPELINE, SET, LAUNCH, COMMIT, WAIT, WAIT_ALL, COPY,
 	CLOCK_RUN, CLOCK_WAIT, CLOCK_TIME, PLAIN_RUN, EVAL, LIB_ALLOC, LIB_RELEASE, DECODE, LEVEL, NOTE, MAYBE, ENTRY, WORKER, STEP, PART,
-	MT_ALLOC, MT_INSIDE, MT_RETAIN, MT_RELEASE, MT_LABEL, MT_RUN, MT_COMMIT, MT_WAIT, MT_POLL, MT_TIME, SITES,
+	MT_ALLOC, MT_INSIDE, MT_RETAIN, MT_RELEASE, MT_LABEL, MT_RUN, MT_COMMIT, MT_WAIT, MT_POLL, MT_TIME,
+	PACE_DESCRIBE, PACE_RUN, PACE_DO, PACE_WAIT, SITES,
 };
 
 static const char rows[] =
@@ -67,7 +68,12 @@ static const char rows[] =
 	"mtCommit submit of=$arg1 queue=$arg2\n"
 	"mtWait wait of=$arg1 queue=$arg2\n"
 	"mtPoll wait queue=$arg1 over=$arg2\n"
-	"mtTime time of=$arg1 start=$farg1 end=$farg2\n";
+	"mtTime time of=$arg1 start=$farg1 end=$farg2\n"
+	"#file pace.probes\n"
+	"paceDescribe bind key=$arg1 name=\"kernel {n}\" n=$arg1 flops=$arg2 bytes=1\n"
+	"paceRun dispatch what=$arg1 queue=$arg2 name=name(what) flops=cur(what,flops)\n"
+	"paceDo dispatch what=$arg1 queue=$arg2 name=name(what) flops=cur(what,flops) wait=1\n"
+	"paceWait wait queue=$arg1\n";
 
 static const char *const symbols[SITES] = {
 	[SGEMM] = "cblas_sgemm", [MALLOC] = "cardMalloc", [FREE] = "cardFree", [REGISTER] = "cardRegister", [PIPELINE] = "cardPipeline",
@@ -77,7 +83,7 @@ static const char *const symbols[SITES] = {
 	[NOTE] = "libNote", [MAYBE] = "libMaybe", [ENTRY] = "libEntry", [WORKER] = "libWorker", [STEP] = "libStep", [PART] = "libPart",
 	[MT_ALLOC] = "mtAlloc", [MT_INSIDE] = "mtInside", [MT_RETAIN] = "mtRetain",
 	[MT_RELEASE] = "mtRelease", [MT_LABEL] = "mtLabel", [MT_RUN] = "mtRun", [MT_COMMIT] = "mtCommit", [MT_WAIT] = "mtWait", [MT_POLL] = "mtPoll",
-	[MT_TIME] = "mtTime",
+	[MT_TIME] = "mtTime", [PACE_DESCRIBE] = "paceDescribe", [PACE_RUN] = "paceRun", [PACE_DO] = "paceDo", [PACE_WAIT] = "paceWait",
 };
 
 /* ---- what is heard ------------------------------------------------------------------------------ */
@@ -787,6 +793,48 @@ static void never_waited_for(void)
 	feed_free(&feed);
 }
 
+static double pace_of(const struct device *d, const char *name)
+{
+	for (u32 i = 0; i < d->kernels; i++)
+		if (!strcmp(d->kernel[i].name, name))
+			return d->kernel[i].paced_flops.ns ? d->kernel[i].paced_flops.amount / (double)d->kernel[i].paced_flops.ns : 0;
+	return -1;
+}
+
+/* 1: alone from its call to its wait. 2 and 3: together. 4: its call waits, once alone, once for 1 as well. */
+static void paces(void)
+{
+	struct listener l = listener((struct listener) { 0 });
+	const struct probe_sum *run, *at_once, *described;
+	const struct device *d;
+	struct gen own, g;
+	u64 t = BORN;
+
+	feed = feed_new(&l);
+	begin(&own, &g);
+	for (u32 i = 1; i <= 4; i++)
+		CALL(&g, t + i * US, t + i * US + 1, PACE_DESCRIBE, i, 1000000);
+	CALL(&g, t + 10 * US, t + 11 * US, PACE_RUN, 1, 0xaa);
+	CALL(&g, t + 12 * US, t + 20 * US, PACE_WAIT, 0xaa);
+	CALL(&g, t + 30 * US, t + 31 * US, PACE_RUN, 2, 0xaa);
+	CALL(&g, t + 32 * US, t + 33 * US, PACE_RUN, 3, 0xbb);
+	CALL(&g, t + 34 * US, t + 40 * US, PACE_WAIT, 0xbb);
+	CALL(&g, t + 41 * US, t + 50 * US, PACE_WAIT, 0xaa);
+	CALL(&g, t + 60 * US, t + 80 * US, PACE_DO, 4, 0xaa);
+	CALL(&g, t + 90 * US, t + 91 * US, PACE_RUN, 1, 0xaa);
+	CALL(&g, t + 92 * US, t + 192 * US, PACE_DO, 4, 0xaa);
+	gen_flush(&g);
+	feed_end(&feed);
+	d = device_named(feed.session, "pace");
+	run = sum_named(feed.session, "paceRun"), at_once = sum_named(feed.session, "paceDo"), described = sum_named(feed.session, "paceDescribe");
+	ok(described && !described->flops && !described->bytes, "what describes work does not do it");
+	ok(run && run->flops == 4e6 && !run->paced_flops.ns, "a call that only starts work says nothing of its pace");
+	ok(at_once && at_once->flops == 2e6 && at_once->paced_flops.ns == 20 * US, "one that waits does, if it waits for nothing else");
+	ok(d && pace_of(d, "kernel 1") == 100 && pace_of(d, "kernel 4") == 50, "work that was alone has a pace");
+	ok(d && !pace_of(d, "kernel 2") && !pace_of(d, "kernel 3"), "and work that others ran beside has none");
+	feed_free(&feed);
+}
+
 int main(int argc, char **argv)
 {
 	run(argc > 1 ? argv[1] : "test_probed.perfetto-trace");
@@ -797,5 +845,6 @@ int main(int argc, char **argv)
 	many_inside();
 	never_waited_for();
 	nested();
+	paces();
 	return done();
 }

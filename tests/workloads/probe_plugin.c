@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 void host_register(long (*f)(void));
+long host_number(void);
 
 long p_data = 100 + NUMBER;             /* not a function, though its name looks like one */
 
@@ -15,4 +16,8 @@ long p_ask_data(void) { return p_data; }
 #ifdef REGISTERS
 /* Nobody asks dlsym for anything of this one. */
 __attribute__((constructor)) static void start(void) { host_register(p_ask); }
+#endif
+
+#ifdef ASKS_HOST
+long p_ask_host(void) { return 10 * host_number(); }
 #endif
