@@ -32,7 +32,7 @@ typedef int32_t i32;
 typedef int64_t i64;
 
 enum {
-	WIRE_VERSION = 3,
+	WIRE_VERSION = 4,
 	CHUNK_BYTES = 4096,         /* = PIPE_BUF: a chunk is written whole */
 	CHUNK_WORDS = CHUNK_BYTES / 8,
 	CHUNK_HEAD_WORDS = 8,
