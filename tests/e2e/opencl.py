@@ -241,6 +241,18 @@ def switches(box):
     same("another API", box.run(words, "--api=vulkan").summary["devices"], [])
 
 
+@case("opencl: more work at once than there are lanes: what is drawn late says so")
+def crowd(box):
+    run = box.run([box.compile("workloads/opencl_crowd.c")], "--device-time=off")
+    box.check_expected(run)
+    rows = run.sql("""select i.ts - o.ts as apart, i.dur, coalesce(extract_arg(i.arg_set_id, 'debug.drawn_late_ns'), 0) as late from flow f
+        join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id where i.category = 'kernel'""")
+    same("kernels", len(rows), 200)
+    check("some are late", any(row["late"] for row in rows))
+    # what only the host saw of a queue without order begins with its call
+    same("farther from its call than it says", [row for row in rows if abs(row["apart"] - row["late"]) > 100], [])
+
+
 @case("opencl: a program can't tell the difference")
 def guest(box):
     program = [box.compile("workloads/opencl_guest.c")]
