@@ -105,6 +105,14 @@ void *bind_as(const void *ret, void *handle, const char *name, const char *versi
 	return ret ? bind_call_returning_to(ret, version ? (void *)bind_next_dlvsym : (void *)bind_next_dlsym, handle, name, version) : NULL;
 }
 
+/* What the real one would say to the caller. */
+static void *ask(void *handle, const char *name, const void *caller, const char *version)
+{
+	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
+		return bind_as(bind_next_ret(caller), handle, name, version);
+	return version ? bind_next_dlvsym(handle, name, version) : bind_next_dlsym(handle, name);
+}
+
 struct answer { void *real; const char *name; void *stub; };
 
 static void find_stub(void *answer)
@@ -124,10 +132,7 @@ static void *pick_probe(void *handle, const char *name, const void *caller, cons
 
 	if (!probe_wants(name, false))
 		return NULL;
-	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
-		a.real = bind_as(bind_next_ret(caller), handle, name, version);
-	else
-		a.real = version ? bind_next_dlvsym(handle, name, version) : bind_next_dlsym(handle, name);
+	a.real = ask(handle, name, caller, version);
 	if (!a.real || hook_same_module(a.real, caller))        /* who knows its own function otherwise may compare */
 		return NULL;
 	bind_with_lock(find_stub, &a);
@@ -142,8 +147,8 @@ static bool is_on(void)
 
 /*
  * What dlsym is to answer: 0 what the real one says; 1 NULL; else a wrapper. For a wrapper the real one is asked once, so
- * that dlerror says what it would. RTLD_NEXT is left alone: what is next hangs on who asks. RTLD_DEFAULT means the same for
- * us and for the program, unless its module is out of the global scope.
+ * that dlerror says what it would. RTLD_NEXT is how a library hands on what it defines itself, so it is answered only where a
+ * wrapper knows several real functions apart: another one would lead back to that library.
  */
 __attribute__((visibility("hidden"))) void *bind_pick(void *handle, const char *name, const void *caller, const char *version)
 {
@@ -156,11 +161,11 @@ __attribute__((visibility("hidden"))) void *bind_pick(void *handle, const char *
 	e = entry_find(name);
 	if (!e)
 		return pick_probe(handle, name, caller, version);
-	if (handle == RTLD_NEXT || bind_is_driver(caller))
+	if ((handle == RTLD_NEXT && !e->pick) || bind_is_driver(caller))
 		return NULL;
-	real = version ? bind_next_dlvsym(handle, name, version) : bind_next_dlsym(handle, name);
+	real = ask(handle, name, caller, version);
 	if (!real)
-		return handle == RTLD_DEFAULT ? NULL : (void *)1;
+		return handle == RTLD_NEXT || handle == RTLD_DEFAULT ? NULL : (void *)1;
 	return bind_found(e, real);
 }
 

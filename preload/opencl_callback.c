@@ -96,27 +96,35 @@ cl_int w_clSetEventCallback(cl_event e, cl_int type, void (CL_CALLBACK *f)(cl_ev
 	return r;
 }
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- ends of objects ---------------------------------------------------------------------- */
 
-static void CL_CALLBACK of_memory(cl_mem m, void *of)
-{
-	struct callback c = taken(of);
-	struct place was = step_out();
+/* name of ours, of the function that it is set by, type of what ends */
+#define AT_END(ours, name, type)                                                                       \
+	static void CL_CALLBACK ours(type o, void *of)                                                 \
+	{                                                                                              \
+		struct callback c = taken(of);                                                         \
+		struct place was = step_out();                                                         \
+                                                                                                       \
+		((void (CL_CALLBACK *)(type, void *))c.function)(o, c.user);                           \
+		step_in(was);                                                                          \
+	}                                                                                              \
+                                                                                                       \
+	cl_int w_##name(type o, void (CL_CALLBACK *f)(type, void *), void *user)                       \
+	{                                                                                              \
+		struct callback *c = opencl_enter() ? callback_new((void *)f, user) : NULL;            \
+		cl_int r = c ? cl.name(o, ours, c) : cl.name(o, f, user);                              \
+                                                                                                       \
+		if (c && r != CL_SUCCESS)                                                              \
+			pool_put(&callbacks, c);                                                       \
+		opencl_leave();                                                                        \
+		return r;                                                                              \
+	}
 
-	((void (CL_CALLBACK *)(cl_mem, void *))c.function)(m, c.user);
-	step_in(was);
-}
+AT_END(of_memory, clSetMemObjectDestructorCallback, cl_mem)
+AT_END(of_context_end, clSetContextDestructorCallback, cl_context)
+AT_END(of_program_end, clSetProgramReleaseCallback, cl_program)
 
-cl_int w_clSetMemObjectDestructorCallback(cl_mem m, void (CL_CALLBACK *f)(cl_mem, void *), void *user)
-{
-	struct callback *c = opencl_enter() ? callback_new((void *)f, user) : NULL;
-	cl_int r = c ? cl.clSetMemObjectDestructorCallback(m, of_memory, c) : cl.clSetMemObjectDestructorCallback(m, f, user);
-
-	if (c && r != CL_SUCCESS)
-		pool_put(&callbacks, c);
-	opencl_leave();
-	return r;
-}
+/* ---- shared memory that the program frees itself ------------------------------------------- */
 
 static void CL_CALLBACK of_free(cl_command_queue q, cl_uint n, void **pointers, void *of)
 {

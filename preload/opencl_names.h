@@ -34,6 +34,7 @@
 	X(clBuildProgram) X(clCompileProgram) X(clLinkProgram)                                         \
 	X(clCreateKernel) X(clCreateKernelsInProgram) X(clCloneKernel)                                 \
 	X(clSetEventCallback) X(clSetMemObjectDestructorCallback)                                      \
+	X(clSetContextDestructorCallback) X(clSetProgramReleaseCallback)                               \
 	X(clGetExtensionFunctionAddress) X(clGetExtensionFunctionAddressForPlatform)
 
 /* ... those that only clGetExtensionFunctionAddress hands out ... */

@@ -6,11 +6,14 @@
  *
  * No reference to the event is kept, not even to our own: a driver keeps an event until its callbacks have run. The cl_kernel
  * is not touched later: the program may have released it. What could not be enqueued is work that failed, and so is what the
- * program learns of by a wait: not every driver calls back for that.
+ * program learns of by a wait: not every driver calls back for that. Whoever takes a job's event tells its end, and gives it back.
  */
 #include "opencl.h"
 
-enum { FEW = 12 };
+enum { FEW = 6 };
+
+/* Memory that is gone when work has ended; 0: of no number that we know. */
+struct leaving { void *at; u64 id; };
 
 /* Work on its way. */
 struct job {
@@ -21,8 +24,8 @@ struct job {
 	u32 row;                        /* whose functions it was enqueued with */
 	bool is_group;
 	bool timed;                     /* its queue takes times; else its end is when we are called back */
-	u32 frees;                      /* clEnqueueSVMFree: memory that is gone afterwards, 0 for what is not known */
-	u64 *freed, few[FEW];           /* few: where it lies, if it is not more */
+	u32 frees;                      /* clEnqueueSVMFree: how much memory it frees */
+	struct leaving *freed, few[FEW];        /* few: where that is said, if it is not more */
 };
 
 static struct pool jobs = POOL(struct job);
@@ -32,6 +35,35 @@ static void job_put(struct job *job)
 	if (job->frees > FEW)
 		sys_munmap(job->freed, job->frees * sizeof *job->freed);
 	pool_put(&jobs, job);
+}
+
+/* ---- memory that it frees --------------------------------------------------------------- */
+
+/* Taken before the call: afterwards an address may be another's already. */
+static void take_memory(struct job *job, u32 n, void **pointers)
+{
+	struct leaving *to = !job || !pointers ? NULL : n <= FEW ? job->few : sys_memory(n * sizeof *to);
+
+	if (!to)
+		return;
+	for (u32 i = 0; i < n; i++)
+		to[i] = (struct leaving){ pointers[i], opencl_svm_take(pointers[i]) };
+	job->freed = to;
+	job->frees = n;
+}
+
+static void tell_freed(const struct job *job)
+{
+	for (u32 i = 0; i < job->frees; i++)
+		if (job->freed[i].id)
+			memory_gone_note(job->freed[i].id);
+}
+
+/* What failed freed nothing. */
+static void keep_memory(const struct job *job)
+{
+	for (u32 i = 0; i < job->frees; i++)
+		opencl_svm_put_back(job->freed[i].at, job->freed[i].id);
 }
 
 /* ---- the end ---------------------------------------------------------------------------- */
@@ -71,14 +103,16 @@ static void queue_ended(struct cl_queue *q, u64 end)
 		;
 }
 
-static void tell_end(cl_event e, cl_int status, const struct job *job)
+static void tell_failed(const struct job *job, cl_int error)
+{
+	work_failed_note(job->work, error);
+	keep_memory(job);
+}
+
+static void tell_end(cl_event e, const struct job *job)
 {
 	struct rec_work_done r = { .id = job->work, .status = DONE_UNTIMED };
 
-	if (status < 0) {
-		work_failed_note(job->work, status);
-		return;
-	}
 	if (!job->timed)
 		r = (struct rec_work_done){ .id = job->work, .status = DONE_OBSERVED, .start = job->begin, .end = ticks() };
 	else if (opencl_is_there(job->row) && read_times(e, &r))
@@ -88,19 +122,12 @@ static void tell_end(cl_event e, cl_int status, const struct job *job)
 	if (r.status == DONE_TIMED)
 		queue_ended(job->queue, r.end);
 	work_done_note(&r);
+	tell_freed(job);
 }
 
-/* Whoever takes it tells its end. */
 static bool take(struct job *job, cl_event e)
 {
 	return e && __atomic_compare_exchange_n(&job->event, &e, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
-static void tell_freed(const struct job *job)
-{
-	for (u32 i = 0; i < job->frees; i++)
-		if (job->freed[i])
-			memory_gone_note(job->freed[i]);
 }
 
 static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
@@ -111,10 +138,12 @@ static void CL_CALLBACK ended(cl_event e, cl_int status, void *user)
 	tls.api_depth++;                        /* what the driver calls for us is not the program's */
 	opencl_now = job->row;
 	if (take(job, e)) {
-		tell_end(e, status, job);
-		tell_freed(job);
+		if (status < 0)
+			tell_failed(job, status);
+		else
+			tell_end(e, job);
+		job_put(job);
 	}
-	job_put(job);
 	opencl_now = before;
 	tls.api_depth--;
 }
@@ -127,8 +156,10 @@ static void fail_if_of(void *object, void *event)
 	if (__atomic_load_n(&job->event, __ATOMIC_ACQUIRE) != event)
 		return;
 	cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-	if (status < 0 && take(job, event))
-		work_failed_note(job->work, status);
+	if (status < 0 && take(job, event)) {
+		tell_failed(job, status);
+		job_put(job);
+	}
 }
 
 void opencl_wait_failed(cl_uint n, const cl_event *list)
@@ -169,25 +200,22 @@ static bool enqueue_begin(struct enqueue *e, cl_command_queue q, cl_event *event
 	return true;
 }
 
-/* The work is known, and its end will be. False: there is nothing to wait for. */
-static bool watch(struct enqueue *e, cl_int r)
+static void tell_unwatched(const struct job *job)
 {
-	bool watched;
+	work_done_note(&(struct rec_work_done){ .id = job->work, .status = DONE_UNTIMED });
+	tell_freed(job);
+}
 
-	if (r != CL_SUCCESS) {
-		work_failed_note(e->job->work, r);
-		return false;
-	}
-	__atomic_store_n(&e->job->event, *e->event, __ATOMIC_RELEASE);
-	watched = *e->event && cl.clSetEventCallback(*e->event, CL_COMPLETE, ended, e->job) == CL_SUCCESS;
-	if (!watched) {
-		work_done_note(&(struct rec_work_done){ .id = e->job->work, .status = DONE_UNTIMED });
-		tell_freed(e->job);
-		e->job->event = NULL;
-	}
-	if (e->own)
-		cl.clReleaseEvent(e->own);
-	return watched;
+/* The work is known, and its end will be. Once there is a callback the job is no longer ours. */
+static void watch(struct job *job, cl_event event)
+{
+	__atomic_store_n(&job->event, event, __ATOMIC_RELEASE);
+	if (event && cl.clSetEventCallback(event, CL_COMPLETE, ended, job) == CL_SUCCESS)
+		return;
+	if (event && !take(job, event))
+		return;
+	tell_unwatched(job);
+	job_put(job);
 }
 
 static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct caller at)
@@ -211,8 +239,14 @@ static void enqueue_end(struct enqueue *e, cl_int r, struct about *about, struct
 		call.told_args = about->args;
 	}
 	call_note(e->begin, &call, NULL, at);
-	if (job && !watch(e, r))
+	if (job && r == CL_SUCCESS) {
+		watch(job, *e->event);
+	} else if (job) {
+		tell_failed(job, r);
 		job_put(job);
+	}
+	if (e->own)
+		cl.clReleaseEvent(e->own);
 	opencl_read_clock(e->queue->timer, false);
 	opencl_leave();
 }
@@ -377,25 +411,7 @@ MAPPED(clEnqueueMapBuffer, (cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_
 MAPPED(clEnqueueMapImage, (cl_mem m, cl_bool b, cl_map_flags f, const size_t *o, const size_t *region, size_t *row, size_t *slice),
        (m, b, f, o, region, row, slice), image_bytes(m, region))
 
-/* What it frees is gone when it has run. Taken before the call: afterwards an address may be another's already. */
-static void take_memory(struct job *job, u32 n, void **pointers)
-{
-	u64 *to = !job || !pointers ? NULL : n <= FEW ? job->few : sys_memory(n * sizeof *to);
-
-	if (!to)
-		return;
-	for (u32 i = 0; i < n; i++)
-		to[i] = opencl_svm_take(pointers[i]);
-	job->freed = to;
-	job->frees = n;
-}
-
-static void keep_memory(const struct job *job, void **pointers)
-{
-	for (u32 i = 0; job && i < job->frees; i++)
-		opencl_svm_put_back(pointers[i], job->freed[i]);
-}
-
+/* What it frees is gone when it has run, unless that is left to the program's function. */
 cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers, opencl_on_free *f, void *user, WAIT_LIST)
 {
 	struct enqueue e;
@@ -404,11 +420,10 @@ cl_int w_clEnqueueSVMFree(cl_command_queue q, cl_uint n, void **pointers, opencl
 
 	if (!enqueue_begin(&e, q, event))
 		return PASSED_ON(cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, event));
-	take_memory(e.job, n, pointers);
+	if (!f)
+		take_memory(e.job, n, pointers);
 	ours = opencl_free_callback(&f, &user);
 	r = cl.clEnqueueSVMFree(q, n, pointers, f, user, waits, list, e.event);
-	if (r != CL_SUCCESS)
-		keep_memory(e.job, pointers);
 	if (r != CL_SUCCESS && ours)
 		opencl_callback_drop(user);
 	enqueue_end(&e, r, &(struct about){ WORK_OTHER, NAMED("clEnqueueSVMFree") }, CALLER());

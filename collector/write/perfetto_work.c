@@ -9,7 +9,8 @@
  *                        |sgemm, |copy                           ... so these are moments in it
  *
  * Work comes in order of its start, nearly; it takes the first lane that is free then. Whether two pieces overlap is
- * asked in the device's own time where there is one: the host's may be off by the clock's residual.
+ * asked in the device's own time where there is one: the host's may be off by the clock's residual. What finds no lane
+ * free waits for one, and says how long (`drawn_late_ns`).
  *
  * The first CALLS_FULL slices of a process say everything, those after them what matters most, and what is beyond
  * SLICES_MAX is counted but not drawn: no viewer would open it.
@@ -259,11 +260,13 @@ static u64 larger(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
-static void draw(struct perfetto *w, struct process_devices *of, u64 track, const struct work *work, u64 start, u64 end)
+static void draw(struct perfetto *w, struct process_devices *of, u64 track, const struct work *work, u64 start, u64 end, u64 late)
 {
 	struct slice s = slice_begin(w, of, start, track, work_category[work->kind], work->name);
 
 	work_args(&s, work);
+	if (late)
+		arg_number(of->stacks, s.e, "drawn_late_ns", ARG_UINT, late);
 	slice_open(&s);
 	s = slice_end(w, of, end, track);
 	slice_open(&s);
@@ -275,21 +278,23 @@ static void draw_part(struct perfetto *w, struct process_devices *of, struct que
 	struct work_lane *lane = k->whole && work->start_ns <= k->whole->end_ns ? k->whole : lane_for(w, k, work->start_ns, 0);
 	u64 at = larger(work->start_ns, lane->start_ns);
 
-	draw(w, of, lane->track, work, at, at);
+	draw(w, of, lane->track, work, at, at, 0);
 }
 
 static void draw_bar(struct perfetto *w, struct process_devices *of, struct queue_tracks *k, const struct work *work)
 {
 	bool timed = work_has_stamps(work);
-	struct work_lane *lane = lane_for(w, k, work->start_ns, timed ? work->start : 0);
+	u64 device_start = timed ? work->start : 0;
+	struct work_lane *lane = lane_for(w, k, work->start_ns, device_start);
 	u64 start = larger(work->start_ns, lane->end_ns), end = larger(work->end_ns, start);
+	u64 late = follows(lane, work->start_ns, device_start) ? 0 : start - work->start_ns;
 
 	lane->start_ns = start;
 	lane->end_ns = end;
 	lane->device_end = timed ? larger(work->end, 1) : 0;
 	if (work->kind == WORK_GROUP)
 		k->whole = lane;
-	draw(w, of, lane->track, work, start, end);
+	draw(w, of, lane->track, work, start, end, late);
 }
 
 void works_work(struct perfetto *w, struct process *p, const struct work *work)

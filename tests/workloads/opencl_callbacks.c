@@ -1,7 +1,8 @@
-// cc: -lOpenCL
+// cc: -lOpenCL -DCL_USE_DEPRECATED_OPENCL_2_2_APIS
 /*
  * opencl_callbacks.c - callbacks that enqueue: of a build, which PoCL calls before clBuildProgram returns; of events, each of which enqueues
- * the next kernel, on the driver's threads or inside of clSetEventCallback; of a buffer's end, inside of clReleaseMemObject.
+ * the next kernel, on the driver's threads or inside of clSetEventCallback; of a buffer's end, inside of clReleaseMemObject, and of a
+ * context's.
  */
 #include "opencl.h"
 
@@ -55,9 +56,14 @@ static void CL_CALLBACK on_gone(cl_mem m, void *user)
 	gone += user == &gone;
 }
 
+static void CL_CALLBACK on_context_gone(cl_context c, void *user)
+{
+	on_gone(NULL, user);
+}
+
 int main(void)
 {
-	struct cl c = cl_start();
+	struct cl c = cl_start(), another = cl_start();
 	int zero = 0, first = 0;
 	cl_program p;
 	cl_int error;
@@ -82,11 +88,14 @@ int main(void)
 		MUST(clSetMemObjectDestructorCallback(m, on_gone, (void *)&gone));
 		MUST(clReleaseMemObject(m));
 	}
+	MUST(clSetContextDestructorCallback(another.context, on_context_gone, (void *)&gone));
+	cl_stop(&another);
 	MUST(clFinish(q));
 	MUST(clEnqueueReadBuffer(q, data, CL_TRUE, 0, sizeof first, &first, 0, NULL, NULL));
 	say("result %d, built %d, left %d, gone %d\n", first, built, left, gone);
-	say("kernel plus 1\nkernel times %d\n", CHAIN + BUFFERS);
-	say("errors %d %d %d\n", clSetEventCallback(NULL, CL_COMPLETE, on_end, NULL), clSetMemObjectDestructorCallback(NULL, on_gone, NULL),
+	say("kernel plus 1\nkernel times %d\n", CHAIN + BUFFERS + 1);
+	say("errors %d %d %d %d %d\n", clSetEventCallback(NULL, CL_COMPLETE, on_end, NULL), clSetMemObjectDestructorCallback(NULL, on_gone, NULL),
+	    clSetContextDestructorCallback(NULL, on_context_gone, NULL), clSetProgramReleaseCallback(p, NULL, NULL),
 	    clBuildProgram(NULL, 0, NULL, "", on_built, NULL));
 	MUST(clReleaseKernel(times));
 	MUST(clReleaseProgram(p));
