@@ -568,11 +568,12 @@ def churn(box):
 @case("vulkan: devices made while other threads are at work on the heap, and many at once")
 def crowd(box):
     program = build(box, "vk_crowd.c", flags=["-pthread"])
-    for what, rounds in (("noise", 10), ("made", 20), ("threads", 10), ("alive", 5)):
+    for what, rounds, devices in (("noise", 10, 10), ("made", 20, 20), ("threads", 10, 80), ("alive", 5, 7), ("asked", 50, 50)):
         run = box.run([program, what, str(rounds)])
         device, did = run.summary["devices"][0], int(run.stdout.split()[-1])
         same(f"{what}: dispatches, all timed", (run.status, device["kernels"], device["works_timed"], run.summary["losses"]["works_untimed"]), (0, did, did, 0))
         same(f"{what}: who takes the stamps", device["clock"]["kind"], "host")
+        same(f"{what}: queues", device["queues"], devices)
 
 
 @case("vulkan: memory is freed while another thread destroys what is bound in it")
