@@ -5,7 +5,7 @@
  */
 #include "vk_client.h"
 
-enum { BLOCK = 8 << 20, MANY = 1500, ROOM = 768, SPARE = 32 };
+enum { BLOCK = 8 << 20, MANY = 1500, ROOM = 768, SPARE = 32, SETS = 3, EACH = 16, SMALL = 2 << 20 };
 
 struct range { uint64_t offset, length; };
 
@@ -320,6 +320,58 @@ static void many(void)
 	say("many %d %d\n", ROOM, MANY - ROOM);
 }
 
+/* Descriptors of a buffer that is gone: more than a dispatch is remembered to use, so some are told when they are bound. */
+static void stale(void)
+{
+	const VkDescriptorType type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+	VkDescriptorSetLayoutBinding binding = { 0, type, EACH, 0, NULL };
+	VkDescriptorSetLayoutCreateInfo info = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = 1, .pBindings = &binding };
+	VkDescriptorSetLayout layouts[SETS];
+	VkPipelineLayoutCreateInfo layout = { .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .setLayoutCount = SETS, .pSetLayouts = layouts };
+	VkDescriptorPoolSize size = { type, SETS * EACH };
+	VkDescriptorPoolCreateInfo pool_info = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = SETS, .poolSizeCount = 1, .pPoolSizes = &size };
+	VkDescriptorSetAllocateInfo take = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, .descriptorSetCount = SETS, .pSetLayouts = layouts };
+	VkBuffer gone = client_buffer(&c, SMALL), after;
+	VkDeviceMemory memory;
+	VkMemoryRequirements need;
+	VkDescriptorPool pool;
+	VkDescriptorSet set[SETS];
+	VkPipelineLayout bound;
+
+	vkGetBufferMemoryRequirements(c.device, gone, &need);
+	memory = client_memory(&c, need.size, need.memoryTypeBits);
+	GOOD(vkBindBufferMemory(c.device, gone, memory, 0));
+	for (int i = 0; i < SETS; i++) {
+		binding.stageFlags = i < 2 ? VK_SHADER_STAGE_COMPUTE_BIT : VK_SHADER_STAGE_VERTEX_BIT;  /* a stage may have 32 */
+		GOOD(vkCreateDescriptorSetLayout(c.device, &info, NULL, &layouts[i]));
+	}
+	GOOD(vkCreatePipelineLayout(c.device, &layout, NULL, &bound));
+	GOOD(vkCreateDescriptorPool(c.device, &pool_info, NULL, &pool));
+	take.descriptorPool = pool;
+	GOOD(vkAllocateDescriptorSets(c.device, &take, set));
+	for (uint32_t i = 0; i < SETS * EACH; i++) {
+		VkDescriptorBufferInfo range = { gone, i * 4096, 256 };
+		VkWriteDescriptorSet write = {
+			.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, .dstSet = set[i / EACH], .dstArrayElement = i % EACH, .descriptorCount = 1,
+			.descriptorType = type, .pBufferInfo = &range,
+		};
+
+		vkUpdateDescriptorSets(c.device, 1, &write, 0, NULL);
+	}
+	vkDestroyBuffer(c.device, gone, NULL);
+	after = client_buffer(&c, SMALL);
+	GOOD(vkBindBufferMemory(c.device, after, memory, 0));
+	client_begin(b, 0, 0);
+	vkCmdBindDescriptorSets(b, VK_PIPELINE_BIND_POINT_COMPUTE, bound, 0, SETS, set, 0, NULL);
+	GOOD(vkResetCommandBuffer(b, 0));
+	vkDestroyDescriptorPool(c.device, pool, NULL);
+	vkDestroyPipelineLayout(c.device, bound, NULL);
+	for (int i = 0; i < SETS; i++)
+		vkDestroyDescriptorSetLayout(c.device, layouts[i], NULL);
+	vkDestroyBuffer(c.device, after, NULL);
+	vkFreeMemory(c.device, memory, NULL);
+}
+
 int main(void)
 {
 	VkDeviceMemory memory;
@@ -341,6 +393,7 @@ int main(void)
 		sum += marked[i];
 	say("union %zu\n", sum);
 	many();
+	stale();
 	vkDestroyBuffer(c.device, block, NULL);
 	vkFreeMemory(c.device, memory, NULL);
 	vkDestroyShaderModule(c.device, c.module, NULL);
