@@ -108,10 +108,18 @@ void vk_slab_end(const struct vk_slab *s)
 /* ---- what is bound for the next dispatch ---------------------------------------------------------------- */
 
 /* A set may name a buffer that is gone, as long as no kernel looks. */
+static bool is_there(const struct vk_use *use) { return use->slab->id == use->id; }
+
 static void use_tell(const struct vk_use *use, u64 name)
 {
-	if (use->slab->id == use->id)
+	if (is_there(use))
 		vk_slab_use(use->slab, use->offset, use->length, name);
+}
+
+void vk_use_missed(const struct vk_use *use)
+{
+	if (is_there(use))
+		vk_slab_missed(use->slab);
 }
 
 void vk_uses_add(struct vk_command_buffer *c, const struct vk_use *use)
