@@ -412,6 +412,7 @@ struct vk_slab *vk_slab_of(struct vk_device *d, VkBuffer buffer);      /* NULL: 
 void vk_slab_use(struct vk_slab *s, u64 offset, u64 length, u64 name);  /* name: of what used it, 0 if unknown */
 void vk_slab_missed(struct vk_slab *s);                                 /* which range is not known */
 void vk_slab_end(const struct vk_slab *s);
+void vk_use_missed(const struct vk_use *use);                           /* its range is not known */
 void vk_uses_add(struct vk_command_buffer *c, const struct vk_use *use);
 void vk_uses_drop(struct vk_command_buffer *c, u32 slot, u32 binding, u32 element);
 void vk_uses_tell(struct vk_command_buffer *c, u64 name);               /* the dispatch is there */

@@ -331,16 +331,12 @@ static void tell_queue(const struct vk_queue *q, u32 index)
 	queue_note(&(struct rec_queue){ q->number, q->device->number, q->stamps ? 0 : QUEUE_UNTIMED }, name);
 }
 
-static void queue_known(struct vk_device *d, VkQueue handle, u32 family, u32 index, bool protect)
+static struct vk_queue *queue_made(struct vk_device *d, VkQueue handle, u32 family, u32 index, bool protect)
 {
-	struct vk_queue *q;
+	struct vk_queue *q = pool_get(&queue_pool);
 
-	if (!handle || family >= d->families || !vk_ours(d))
-		return;
-	q = handles_find(&queues, (u64)handle);
-	q = q && q->device == d ? NULL : pool_get(&queue_pool);
 	if (!q)
-		return;
+		return NULL;
 	q->handle = handle;
 	q->device = d;
 	q->family = family;
@@ -349,11 +345,26 @@ static void queue_known(struct vk_device *d, VkQueue handle, u32 family, u32 ind
 		    guest.control->device_time != DEVICE_TIME_OFF;
 	q->pending_end = &q->pending;
 	tell_queue(q, index);
-	spin_lock(&d->lock);
-	q->next = d->queues;
-	d->queues = q;
-	spin_unlock(&d->lock);
-	handles_put(&queues, (u64)handle, q);
+	return q;
+}
+
+/* Several threads may ask for it at once, each to use it when it comes back: it is one queue, and known by then. */
+static void queue_known(struct vk_device *d, VkQueue handle, u32 family, u32 index, bool protect)
+{
+	static u32 lock;
+	struct vk_queue *q;
+
+	if (!handle || family >= d->families || !vk_ours(d))
+		return;
+	spin_lock(&lock);
+	q = handles_find(&queues, (u64)handle);
+	q = q && q->device == d ? NULL : queue_made(d, handle, family, index, protect);
+	if (q) {
+		q->next = d->queues;
+		__atomic_store_n(&d->queues, q, __ATOMIC_RELEASE);
+		handles_put(&queues, (u64)handle, q);
+	}
+	spin_unlock(&lock);
 }
 
 void w_vkGetDeviceQueue(VkDevice device, uint32_t family, uint32_t index, VkQueue *queue)

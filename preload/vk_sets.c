@@ -9,9 +9,10 @@
  */
 #include "vk.h"
 
-enum { DYNAMICS = 16, SET_ENTRIES = 16, SETS_MAX = 4096, TEMPLATE_ENTRIES = 32 };
+enum { DYNAMICS = 16, SET_ENTRIES = 16, SETS_MAX = 4096 };
 
-struct layout { u32 count, offsets; struct { u32 binding, count; } at[DYNAMICS]; };   /* by binding */
+/* The bindings that get offsets, in their order, unless there are more than that. */
+struct layout { u32 count, offsets; bool more; struct { u32 binding, count; } at[DYNAMICS]; };
 
 struct set {
 	struct sets *in;
@@ -23,7 +24,7 @@ struct set {
 };
 
 struct sets { struct set *first; };             /* of a pool */
-struct template { u32 count; VkDescriptorUpdateTemplateEntry at[TEMPLATE_ENTRIES]; };
+struct template { u32 count; size_t bytes; VkDescriptorUpdateTemplateEntry *at; };
 
 /* Where descriptors go: a set, or a command buffer; neither: by whom they are used remains open. */
 struct target { struct vk_device *device; struct set *set; struct vk_command_buffer *commands; u32 slot; };
@@ -40,13 +41,17 @@ static bool is_buffer(VkDescriptorType t) { return t == VK_DESCRIPTOR_TYPE_UNIFO
 
 static void layout_add(struct layout *l, u32 binding, u32 count)
 {
-	u32 i = l->count++;
+	u32 i;
 
+	l->offsets += count;
+	l->more |= l->count == DYNAMICS;
+	if (l->more)
+		return;
+	i = l->count++;
 	for (; i && l->at[i - 1].binding > binding; i--)
 		l->at[i] = l->at[i - 1];
 	l->at[i].binding = binding;
 	l->at[i].count = count;
-	l->offsets += count;
 }
 
 static void layout_known(struct vk_device *d, VkDescriptorSetLayout handle, const VkDescriptorSetLayoutCreateInfo *info)
@@ -57,7 +62,7 @@ static void layout_known(struct vk_device *d, VkDescriptorSetLayout handle, cons
 		if (!is_dynamic(info->pBindings[i].descriptorType))
 			continue;
 		l = l ? l : pool_get(&layout_pool);
-		if (l && l->count < DYNAMICS)
+		if (l)
 			layout_add(l, info->pBindings[i].binding, info->pBindings[i].descriptorCount);
 	}
 	if (l)
@@ -304,7 +309,9 @@ static void template_known(struct vk_device *d, VkDescriptorUpdateTemplate handl
 
 	if (!t)
 		return;
-	for (u32 i = 0; i < info->descriptorUpdateEntryCount && t->count < TEMPLATE_ENTRIES; i++)
+	t->bytes = info->descriptorUpdateEntryCount * sizeof *t->at;
+	t->at = t->bytes ? sys_memory(t->bytes) : NULL;
+	for (u32 i = 0; t->at && i < info->descriptorUpdateEntryCount; i++)
 		if (is_buffer(info->pDescriptorUpdateEntries[i].descriptorType))
 			t->at[t->count++] = info->pDescriptorUpdateEntries[i];
 	handles_put(&templates, vk_key(d, (u64)handle), t);
@@ -326,6 +333,8 @@ void w_vkDestroyDescriptorUpdateTemplate(VkDevice device, VkDescriptorUpdateTemp
 	struct vk_device *d = vk_device_of(device);
 	struct template *t = vk_ours(d) ? handles_remove(&templates, vk_key(d, (u64)template)) : NULL;
 
+	if (t && t->at)
+		sys_munmap(t->at, t->bytes);
 	if (t)
 		pool_put(&template_pool, t);
 	VK_CALL(d, vkDestroyDescriptorUpdateTemplate)(device, template, allocator);
@@ -344,7 +353,10 @@ static void use_set(struct vk_command_buffer *c, const struct set *s, u32 slot, 
 		use.slot = slot;
 		if (s->at[i].dynamic)
 			use.offset += k < count ? offsets[k] : 0;
-		vk_uses_add(c, &use);
+		if (s->at[i].dynamic && s->layout.more)
+			vk_use_missed(&use);
+		else
+			vk_uses_add(c, &use);
 	}
 }
 

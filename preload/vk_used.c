@@ -107,6 +107,21 @@ void vk_slab_end(const struct vk_slab *s)
 
 /* ---- what is bound for the next dispatch ---------------------------------------------------------------- */
 
+/* A set may name a buffer that is gone, as long as no kernel looks. */
+static bool is_there(const struct vk_use *use) { return use->slab->id == use->id; }
+
+static void use_tell(const struct vk_use *use, u64 name)
+{
+	if (is_there(use))
+		vk_slab_use(use->slab, use->offset, use->length, name);
+}
+
+void vk_use_missed(const struct vk_use *use)
+{
+	if (is_there(use))
+		vk_slab_missed(use->slab);
+}
+
 void vk_uses_add(struct vk_command_buffer *c, const struct vk_use *use)
 {
 	struct vk_uses *u = &c->uses;
@@ -114,7 +129,7 @@ void vk_uses_add(struct vk_command_buffer *c, const struct vk_use *use)
 	if (u->count < VK_USES)
 		u->at[u->count++] = *use;
 	else                                    /* by whom remains open */
-		vk_slab_use(use->slab, use->offset, use->length, 0);
+		use_tell(use, 0);
 }
 
 /* Another is bound there. binding ~0: all of the set. */
@@ -132,7 +147,6 @@ void vk_uses_drop(struct vk_command_buffer *c, u32 slot, u32 binding, u32 elemen
 void vk_uses_tell(struct vk_command_buffer *c, u64 name)
 {
 	for (u32 i = 0; i < c->uses.count; i++)
-		if (c->uses.at[i].slab->id == c->uses.at[i].id)
-			vk_slab_use(c->uses.at[i].slab, c->uses.at[i].offset, c->uses.at[i].length, name);
+		use_tell(&c->uses.at[i], name);
 	c->uses.count = 0;
 }

@@ -357,8 +357,10 @@ def slabs(box):
         spans = run.sql("""select category, extract_arg(arg_set_id, 'debug.used') as used, extract_arg(arg_set_id, 'debug.used_bytes') as bytes,
             extract_arg(arg_set_id, 'debug.used_ranges') as ranges, extract_arg(arg_set_id, 'debug.used_left_out') as left_out
             from slice where category in ('allocation', 'object') and bytes is not null order by ts""")
-        same("the block and its buffer; two of many ranges", [(s["category"], s["bytes"], s["ranges"], s["left_out"] or 0) for s in spans],
-             [(what, *numbers) for numbers in ((union, len(wanted), 0), (room * 16, room, more)) for what in ("allocation", "object")])
+        same("the block and its buffer; two that 20 descriptors use, nobody knows where; two of many ranges; two buffers that nobody used, one after the other",
+             [(s["category"], s["bytes"], s["ranges"], s["left_out"] or 0) for s in spans],
+             [(what, *numbers) for numbers in ((union, len(wanted), 0), (0, 0, 20), (room * 16, room, more), (0, 0, 0)) for what in ("allocation", "object")] +
+             [("object", 0, 0, 0)])
         told = sorted((int(length), int(offset), who) for who, offset, length in re.findall(r"(\S+) at (\d+) \((\d+) bytes\)", spans[0]["used"]))
         same("ranges", told, wanted)
         blocks = run.summary["devices"][0]["blocks"]
@@ -568,11 +570,12 @@ def churn(box):
 @case("vulkan: devices made while other threads are at work on the heap, and many at once")
 def crowd(box):
     program = build(box, "vk_crowd.c", flags=["-pthread"])
-    for what, rounds in (("noise", 10), ("made", 20), ("threads", 10), ("alive", 5)):
+    for what, rounds, devices in (("noise", 10, 10), ("made", 20, 20), ("threads", 10, 80), ("alive", 5, 7), ("asked", 50, 50)):
         run = box.run([program, what, str(rounds)])
         device, did = run.summary["devices"][0], int(run.stdout.split()[-1])
         same(f"{what}: dispatches, all timed", (run.status, device["kernels"], device["works_timed"], run.summary["losses"]["works_untimed"]), (0, did, did, 0))
         same(f"{what}: who takes the stamps", device["clock"]["kind"], "host")
+        same(f"{what}: queues", device["queues"], devices)
 
 
 @case("vulkan: memory is freed while another thread destroys what is bound in it")

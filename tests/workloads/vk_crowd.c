@@ -6,6 +6,7 @@
  *   vk_crowd made ROUNDS       ... while one does so until the device is there, and again when it goes
  *   vk_crowd threads ROUNDS    eight threads, each with its own devices
  *   vk_crowd alive ROUNDS      seven devices at once
+ *   vk_crowd asked ROUNDS      one after the other, each asked for its queue by eight threads at once
  */
 #include "vk_client.h"
 #include <pthread.h>
@@ -14,6 +15,7 @@ enum { THREADS = 8, ALIVE = 7, EACH = 3 };
 enum { NOISY, CALM, OVER };
 
 static int phase, rounds, did;
+static pthread_barrier_t ready;
 
 static void *make_noise(void *unused)
 {
@@ -95,6 +97,39 @@ static void alive(void)
 		client_end(&c[i]);
 }
 
+static void *ask(void *start)
+{
+	struct client *c = start;
+
+	pthread_barrier_wait(&ready);
+	vkGetDeviceQueue(c->device, 0, 0, &c->queue);
+	return NULL;
+}
+
+/* Only the device: client_start asks for the queue by itself. */
+static void asked(void)
+{
+	static const float priority = 1;
+	static const VkDeviceQueueCreateInfo queue = { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority };
+	static const VkDeviceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue };
+	struct client asker[THREADS] = { { .version = VK_API_VERSION_1_2 } };
+	pthread_t thread[THREADS];
+
+	client_instance(asker, NULL, 0);
+	pthread_barrier_init(&ready, NULL, THREADS);
+	for (int k = 0; k < rounds; k++) {
+		GOOD(vkCreateDevice(asker->physical, &info, NULL, &asker->device));
+		for (int i = 0; i < THREADS; i++) {
+			asker[i].device = asker->device;
+			pthread_create(&thread[i], NULL, ask, &asker[i]);
+		}
+		for (int i = 0; i < THREADS; i++)
+			pthread_join(thread[i], NULL);
+		vkDestroyDevice(asker->device, NULL);
+	}
+	vkDestroyInstance(asker->instance, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -104,6 +139,8 @@ int main(int argc, char **argv)
 		one_after_the_other(*what == 'n' ? NOISY : CALM);
 	else if (!strcmp(what, "threads"))
 		threads();
+	else if (!strcmp(what, "asked"))
+		asked();
 	else
 		alive();
 	say("did %d\n", did);

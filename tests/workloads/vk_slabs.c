@@ -5,7 +5,8 @@
  */
 #include "vk_client.h"
 
-enum { BLOCK = 8 << 20, MANY = 1500, ROOM = 768, SPARE = 32 };
+enum { BLOCK = 8 << 20, MANY = 1500, ROOM = 768, SPARE = 32, SETS = 3, EACH = 16, SMALL = 2 << 20, WIDE = 20, OF_ONE = 12, LONG = 36,
+       KEPT = 16 };
 
 struct range { uint64_t offset, length; };
 
@@ -275,6 +276,136 @@ static void templates(void)
 	shape_end(s);
 }
 
+/* ---- more than is kept -------------------------------------------------------------------- */
+
+static VkDescriptorSetLayout layout_of(uint32_t count, const VkDescriptorSetLayoutBinding *binding)
+{
+	VkDescriptorSetLayoutCreateInfo info = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = count, .pBindings = binding };
+	VkDescriptorSetLayout layout;
+
+	GOOD(vkCreateDescriptorSetLayout(c.device, &info, NULL, &layout));
+	return layout;
+}
+
+static struct shape shape_with(uint32_t count, const VkDescriptorSetLayout *sets)
+{
+	VkPushConstantRange push = { VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(struct push) };
+	VkPipelineLayoutCreateInfo layout = {
+		.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .setLayoutCount = count, .pSetLayouts = sets, .pushConstantRangeCount = 1,
+		.pPushConstantRanges = &push,
+	};
+	struct shape s = { .set = sets[0] };
+
+	GOOD(vkCreatePipelineLayout(c.device, &layout, NULL, &s.layout));
+	c.layout = s.layout;
+	s.pipeline = client_pipeline(&c, c.module, "main", 64, 1);
+	return s;
+}
+
+/* A driver need not take more than 16 of one type. */
+static VkDescriptorType type_at(uint32_t binding)
+{
+	return binding < OF_ONE ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC;
+}
+
+static VkBuffer for_both(VkDeviceMemory *memory)
+{
+	VkBufferCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = SMALL,
+		.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT,
+	};
+	VkMemoryRequirements need;
+	VkBuffer buffer;
+
+	GOOD(vkCreateBuffer(c.device, &info, NULL, &buffer));
+	vkGetBufferMemoryRequirements(c.device, buffer, &need);
+	*memory = client_memory(&c, need.size, need.memoryTypeBits);
+	GOOD(vkBindBufferMemory(c.device, buffer, *memory, 0));
+	return buffer;
+}
+
+/* A set with many bindings that get an offset each; the offset of the next set comes after all of theirs. */
+static void wide(void)
+{
+	VkDescriptorPoolSize size[2] = { { type_at(0), OF_ONE + 1 }, { type_at(OF_ONE), WIDE - OF_ONE } };
+	VkDescriptorPoolCreateInfo pool_info = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = 2, .poolSizeCount = 2, .pPoolSizes = size };
+	VkDescriptorSetLayoutBinding binding[WIDE];
+	uint32_t offsets[WIDE + 1] = { [WIDE] = 512 };
+	VkDescriptorSetLayout layout[2];
+	VkDescriptorPool pool;
+	VkDescriptorSet set[2];
+	VkDeviceMemory memory;
+	VkBuffer other = for_both(&memory);
+	struct shape s;
+
+	for (uint32_t i = 0; i < WIDE; i++)
+		binding[i] = (VkDescriptorSetLayoutBinding){ i, type_at(i), 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL };
+	layout[0] = layout_of(WIDE, binding);
+	layout[1] = layout_of(1, binding);
+	s = shape_with(2, layout);
+	GOOD(vkCreateDescriptorPool(c.device, &pool_info, NULL, &pool));
+	set[0] = set_of(pool, s);
+	set[1] = set_of(pool, (struct shape){ .set = layout[1] });
+	for (uint32_t i = 0; i <= WIDE; i++) {
+		VkDescriptorBufferInfo range = { i < WIDE ? other : block, i < WIDE ? 0 : 704512, 256 };
+		VkWriteDescriptorSet write = {
+			.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, .dstSet = set[i == WIDE], .dstBinding = i % WIDE, .descriptorCount = 1,
+			.descriptorType = type_at(i % WIDE), .pBufferInfo = &range,
+		};
+
+		vkUpdateDescriptorSets(c.device, 1, &write, 0, NULL);
+	}
+	start(s);
+	vkCmdBindDescriptorSets(b, VK_PIPELINE_BIND_POINT_COMPUTE, s.layout, 0, 2, set, WIDE + 1, offsets);
+	dispatch();
+	finish();
+	uses(704512 + 512, 256, "KERNEL");
+	vkDestroyDescriptorPool(c.device, pool, NULL);
+	vkDestroyDescriptorSetLayout(c.device, layout[1], NULL);
+	shape_end(s);
+	vkDestroyBuffer(c.device, other, NULL);
+	vkFreeMemory(c.device, memory, NULL);
+}
+
+/* Of what it writes, a set keeps so much until it is bound; of the rest it is not known who uses it. */
+static void long_template(void)
+{
+	const VkDescriptorType type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+	VkDescriptorSetLayoutBinding binding[2] = {
+		{ 0, type, LONG / 2, VK_SHADER_STAGE_COMPUTE_BIT, NULL }, { 1, type, LONG / 2, VK_SHADER_STAGE_VERTEX_BIT, NULL },
+	};
+	VkDescriptorSetLayout layout = layout_of(2, binding);
+	struct shape s = shape_with(1, &layout);
+	VkDescriptorPoolSize size = { type, LONG };
+	VkDescriptorPoolCreateInfo pool_info = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = 1, .poolSizeCount = 1, .pPoolSizes = &size };
+	VkDescriptorUpdateTemplateEntry entry[LONG];
+	VkDescriptorUpdateTemplateCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_UPDATE_TEMPLATE_CREATE_INFO, .descriptorUpdateEntryCount = LONG, .pDescriptorUpdateEntries = entry,
+		.templateType = VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_DESCRIPTOR_SET, .descriptorSetLayout = layout,
+	};
+	VkDescriptorUpdateTemplate template;
+	VkDescriptorBufferInfo data[LONG];
+	VkDescriptorPool pool;
+	VkDescriptorSet set;
+
+	GOOD(vkCreateDescriptorPool(c.device, &pool_info, NULL, &pool));
+	set = set_of(pool, s);
+	for (uint32_t i = 0; i < LONG; i++) {
+		entry[i] = (VkDescriptorUpdateTemplateEntry){ i / (LONG / 2), i % (LONG / 2), 1, type, i * sizeof *data, 0 };
+		data[i] = (VkDescriptorBufferInfo){ block, 720896 + i * 4096, 128 };
+		uses(data[i].offset, data[i].range, i < KEPT ? "KERNEL" : "unknown");
+	}
+	GOOD(vkCreateDescriptorUpdateTemplate(c.device, &info, NULL, &template));
+	vkUpdateDescriptorSetWithTemplate(c.device, set, template, data);
+	start(s);
+	bind(s, set, 0, NULL);
+	dispatch();
+	finish();
+	vkDestroyDescriptorUpdateTemplate(c.device, template, NULL);
+	vkDestroyDescriptorPool(c.device, pool, NULL);
+	shape_end(s);
+}
+
 /* ---- transfers ---------------------------------------------------------------------------- */
 
 static void transfers(void)
@@ -320,6 +451,57 @@ static void many(void)
 	say("many %d %d\n", ROOM, MANY - ROOM);
 }
 
+/* Descriptors of a buffer that is gone: more than a dispatch is remembered to use, so some are told when they are bound. */
+static void stale(void)
+{
+	const VkDescriptorType type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+	VkDescriptorSetLayoutBinding binding = { 0, type, EACH, 0, NULL };
+	VkDescriptorSetLayout layouts[SETS];
+	VkPipelineLayoutCreateInfo layout = { .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .setLayoutCount = SETS, .pSetLayouts = layouts };
+	VkDescriptorPoolSize size = { type, SETS * EACH };
+	VkDescriptorPoolCreateInfo pool_info = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = SETS, .poolSizeCount = 1, .pPoolSizes = &size };
+	VkDescriptorSetAllocateInfo take = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, .descriptorSetCount = SETS, .pSetLayouts = layouts };
+	VkBuffer gone = client_buffer(&c, SMALL), after;
+	VkDeviceMemory memory;
+	VkMemoryRequirements need;
+	VkDescriptorPool pool;
+	VkDescriptorSet set[SETS];
+	VkPipelineLayout bound;
+
+	vkGetBufferMemoryRequirements(c.device, gone, &need);
+	memory = client_memory(&c, need.size, need.memoryTypeBits);
+	GOOD(vkBindBufferMemory(c.device, gone, memory, 0));
+	for (int i = 0; i < SETS; i++) {
+		binding.stageFlags = i < 2 ? VK_SHADER_STAGE_COMPUTE_BIT : VK_SHADER_STAGE_VERTEX_BIT;  /* a stage may have 32 */
+		layouts[i] = layout_of(1, &binding);
+	}
+	GOOD(vkCreatePipelineLayout(c.device, &layout, NULL, &bound));
+	GOOD(vkCreateDescriptorPool(c.device, &pool_info, NULL, &pool));
+	take.descriptorPool = pool;
+	GOOD(vkAllocateDescriptorSets(c.device, &take, set));
+	for (uint32_t i = 0; i < SETS * EACH; i++) {
+		VkDescriptorBufferInfo range = { gone, i * 4096, 256 };
+		VkWriteDescriptorSet write = {
+			.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, .dstSet = set[i / EACH], .dstArrayElement = i % EACH, .descriptorCount = 1,
+			.descriptorType = type, .pBufferInfo = &range,
+		};
+
+		vkUpdateDescriptorSets(c.device, 1, &write, 0, NULL);
+	}
+	vkDestroyBuffer(c.device, gone, NULL);
+	after = client_buffer(&c, SMALL);
+	GOOD(vkBindBufferMemory(c.device, after, memory, 0));
+	client_begin(b, 0, 0);
+	vkCmdBindDescriptorSets(b, VK_PIPELINE_BIND_POINT_COMPUTE, bound, 0, SETS, set, 0, NULL);
+	GOOD(vkResetCommandBuffer(b, 0));
+	vkDestroyDescriptorPool(c.device, pool, NULL);
+	vkDestroyPipelineLayout(c.device, bound, NULL);
+	for (int i = 0; i < SETS; i++)
+		vkDestroyDescriptorSetLayout(c.device, layouts[i], NULL);
+	vkDestroyBuffer(c.device, after, NULL);
+	vkFreeMemory(c.device, memory, NULL);
+}
+
 int main(void)
 {
 	VkDeviceMemory memory;
@@ -336,11 +518,14 @@ int main(void)
 	dynamic();
 	pushed();
 	templates();
+	wide();
+	long_template();
 	transfers();
 	for (size_t i = 0; i < BLOCK; i++)
 		sum += marked[i];
 	say("union %zu\n", sum);
 	many();
+	stale();
 	vkDestroyBuffer(c.device, block, NULL);
 	vkFreeMemory(c.device, memory, NULL);
 	vkDestroyShaderModule(c.device, c.module, NULL);
