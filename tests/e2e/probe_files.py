@@ -130,6 +130,7 @@ def help_pages(box):
         same(f"bash after {words}", (run.stdout.split(), run.stderr), (wanted, ""))
     box.file("myprobes", "x span\n")
     for words, said in ((["--check", "--probes=myprobes", "/bin/true"], "there is no preset 'myprobes'; the file of that name is './myprobes'"),
+                        (["--check", "--probes=+./myprobes", "/bin/true"], "'./myprobes' is no preset; of a file of your own the name is enough"),
                         (["--check"], "needs the file of a library"), (["--probes=all"], "goes with --check"), (["--check", "/etc/passwd"], "not an ELF file"),
                         (["--check", "/none"], "No such file"), (["blass"], "did you mean 'blas'")):
         run = box.native([tool, "probes", *words])
