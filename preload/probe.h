@@ -49,6 +49,7 @@ struct probe_rule {                     /* a row, made ready for use */
 	u16 entry, all;                 /* values fetched at entry; and at exit too */
 	u16 flags;                      /* PROBE_* */
 	u16 stack;                      /* words that the real function gets, a multiple of 4 */
+	u16 stack_from;                 /* the argument that says how many, if more; 0: none */
 	u32 bytes;                      /* room for the values, a multiple of 16 */
 	u64 min_ns;
 	const struct probe_slot *slot;  /* of a table */

@@ -14,6 +14,8 @@
 
 /* ---- entry ------------------------------------------------------------------------------- */
 
+enum { COUNTED_MAX = 8192 };             /* words; with more a call goes its own way, unseen: the number may be none */
+
 /* Begins what has to begin. 0: we are inside of our own code, or nothing is recorded. */
 static u64 make_ready(void *frame)
 {
@@ -47,6 +49,14 @@ static inline u32 readable_words(const struct context *c, const struct probe_fra
 	return readable_pages(c, f, words);
 }
 
+/* A variadic call says itself how many there are. */
+static __attribute__((noinline)) u32 counted_words(const struct probe_rule *r, const struct probe_frame *f)
+{
+	u32 words = (u32)f->reg[r->stack_from - 1];
+
+	return words > COUNTED_MAX ? words : words > r->stack ? (words + 3) & ~3u : r->stack;
+}
+
 static void finish(struct probe_frame *f, u32 left);
 
 /* The program did not call it: its errno stays. */
@@ -68,7 +78,10 @@ i64 probe_enter(struct probe_frame *f)
 {
 	const struct probe_rule *r = f->site->rule;
 	struct context *c = tls.context;
+	u32 words = likely(!r->stack_from) ? r->stack : counted_words(r, f);
 
+	if (unlikely(words > COUNTED_MAX))
+		return -1;
 	if (unlikely(r->flags & (PROBE_BUILTIN | PROBE_UNLESS))) {
 		if (r->flags & PROBE_BUILTIN)
 			return builtin_enter(f) ? 0 : -1;       /* none of them has arguments on the stack */
@@ -81,7 +94,7 @@ i64 probe_enter(struct probe_frame *f)
 		c = tls.context;
 	}
 	c->slot->head.probe_enters++;
-	f->words = (u16)readable_words(c, f, r->stack);
+	f->words = (u16)readable_words(c, f, words);
 	f->used = f->bad = 0;
 	if (r->entry)
 		probe_fetch(f, 0, r->entry);

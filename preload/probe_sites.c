@@ -206,7 +206,7 @@ static bool make_rule(struct probe_rule *rule, const struct probe_row *r, struct
 	if (bytes > PROBE_VALUES_MAX || stack > PROBE_STACK_MAX)
 		return false;
 	*rule = (struct probe_rule){
-		.value = value, .entry = r->entry_fetches, .all = r->fetches, .flags = r->flags, .stack = (u16)((stack + 3) & ~3u),
+		.value = value, .entry = r->entry_fetches, .all = r->fetches, .flags = r->flags, .stack = (u16)((stack + 3) & ~3u), .stack_from = (u16)r->stack_from,
 		.bytes = bytes ? (bytes + 16 + 15) & ~15u : 0, .min_ns = r->min_ns,
 	};
 	if (r->flags & PROBE_ENTRY)
@@ -228,7 +228,7 @@ static bool row_fits(const struct probe_head *h, const struct probe_row *r)
 {
 	return r->symbol < h->text_bytes && (r->library == PROBE_ANY || r->library < h->text_bytes) && r->fetches <= PROBE_FETCHES_MAX &&
 	       r->entry_fetches <= r->fetches && r->fetch <= h->fetches && r->fetches <= h->fetches - r->fetch &&
-	       unless_fits(h, r) && r->prefix <= text_length(text_at(r->symbol));
+	       r->stack_from <= 6 && unless_fits(h, r) && r->prefix <= text_length(text_at(r->symbol));
 }
 
 /* Each table's slots lie together. */

@@ -8,7 +8,8 @@
 
 enum { SUMS_MAX = 1 << 15 };
 
-static struct probe_sum_index *find_or_new(struct probed *c, const char *name)
+/* NULL: it would be one more than `most`. */
+static struct probe_sum_index *find_or_new(struct probed *c, const char *name, u32 most)
 {
 	struct probe_sum_index probe, *i;
 
@@ -16,7 +17,7 @@ static struct probe_sum_index *find_or_new(struct probed *c, const char *name)
 	probe.key.name = name;
 	probe.key.rule = c->rule;
 	HASH_FIND(hh, c->m->probes.sums, &probe.key, sizeof(probe.key), i);
-	if (i || HASH_COUNT(c->m->probes.sums) >= SUMS_MAX)
+	if (i || HASH_COUNT(c->m->probes.sums) >= most)
 		return i;
 	i = new_zeroed(1, sizeof(*i));
 	i->key = probe.key;
@@ -28,13 +29,16 @@ static struct probe_sum_index *find_or_new(struct probed *c, const char *name)
 	return i;
 }
 
-/* Spans and marks are different by their names, all else by the function. */
+/* Spans and marks are different by their names, all else by the function; so are they where there are too many. Functions are only as many as
+ * sites. */
 static struct probe_sum_index *index_of(struct probed *c)
 {
 	bool named = c->call.kind == CALL_SPAN || c->call.kind == CALL_MARK;
-	struct probe_sum_index *i = find_or_new(c, named ? c->call.name : c->site->function);
+	struct probe_sum_index *i = named ? find_or_new(c, c->call.name, SUMS_MAX) : NULL;
 
-	return i || !named ? i : find_or_new(c, c->site->function);
+	if (named && !i)
+		c->m->s.losses.texts++;
+	return i ? i : find_or_new(c, c->site->function, UINT32_MAX);
 }
 
 static void add_rate(struct probe_sum *s, const char *unit, double amount)
@@ -68,13 +72,8 @@ void probed_sum_up(struct probed *c)
 	struct probe_sum_index *i = index_of(c);
 	u64 own = nest_call(c);
 	u64 ns = session_ns(&c->m->s, c->call.end) - session_ns(&c->m->s, c->call.begin);
-	struct probe_sum *s;
+	struct probe_sum *s = &i->sum;
 
-	if (!i) {
-		c->m->s.losses.texts++;
-		return;
-	}
-	s = &i->sum;
 	if (!s->calls++ || ns < s->min_ns)
 		s->min_ns = ns;
 	if (ns > s->max_ns)

@@ -151,7 +151,7 @@ struct losses {
 	u64 bad_chunks;                 /* refused by the reader */
 	u64 unknown_frees, unseen_frees;
 	u64 spans;                      /* large blocks not drawn for lack of room */
-	u64 texts;                      /* names and paths cut */
+	u64 texts;                      /* names and paths cut, names not told apart */
 	u64 unfinished;                 /* device work that was not over when its process ended */
 	u64 untimed;                    /* device work that has no times */
 	u64 unsized;                    /* ... that moved nobody knows how many bytes */

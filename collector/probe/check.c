@@ -393,6 +393,7 @@ static bool check_fetches(struct parser *p, enum probe_role role)
 	struct probe_body *b = p->body;
 	u32 bytes = 0;
 
+	b->stack_from += b->stack_from && b->sret;
 	for (u32 i = 0; i < b->fetches; i++) {
 		struct fetch *f = &b->fetch[i];
 

@@ -80,7 +80,7 @@ struct probe_body {
 	const char *library;                            /* NULL: any */
 	const char *unless;                             /* NULL: none */
 	const char *domain;
-	u32 stack;
+	u32 stack, stack_from;
 	u64 min_ns;
 	bool entry, data, trust, careful, callstack, sret;
 };

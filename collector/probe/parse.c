@@ -140,14 +140,19 @@ static bool take_number(struct parser *p, u64 most, u64 *to)
 	return true;
 }
 
+/* Words, or the argument that says how many there are. One more register may be taken by sret. */
 static bool option_stack(struct parser *p)
 {
+	static const char argument[] = "$arg";
 	const char *start = p->at;
-	u64 words;
+	bool told = (size_t)(p->end - p->at) > strlen(argument) && !memcmp(p->at, argument, strlen(argument));
+	u64 n;
 
-	if (!take_number(p, PROBE_STACK_MAX, &words))
-		return parse_fail(p, start, "expected a number of stack words from 0 to %d", PROBE_STACK_MAX);
-	p->body->stack = (u32)words;
+	p->at += told ? strlen(argument) : 0;
+	if (!take_number(p, told ? 5 : PROBE_STACK_MAX, &n) || (told && !n))
+		return parse_fail(p, start, "expected a number of stack words from 0 to %d, or one of $arg1 to $arg5 that says how many", PROBE_STACK_MAX);
+	p->body->stack = told ? 0 : (u32)n;
+	p->body->stack_from = told ? (u32)n : 0;
 	return true;
 }
 

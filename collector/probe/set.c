@@ -245,6 +245,8 @@ static bool say_unknown(const char *name, struct probe_error *error)
 		names[i] = probe_presets[i].name;
 	const char *meant = nearest(name, names);
 
+	if (strchr(name, '/'))
+		return fail(error, "--probes: '%.200s' is no preset; of a file of your own the name is enough, without '+' or '-'%s", name, "");
 	if (access(name, F_OK) == 0)
 		return fail(error, "--probes: there is no preset '%.100s'; the file of that name is './%.100s'", name, name);
 	if (meant)

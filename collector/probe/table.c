@@ -81,7 +81,7 @@ static void put_row(struct table *t, const struct probe_rule *rule, struct probe
 		row = (struct probe_row) {
 			.library = b->library ? put_text(t, b->library) : PROBE_ANY,
 			.fetch = put_fetches(t, b), .fetches = (u16)b->fetches, .entry_fetches = (u16)b->entry_fetches,
-			.stack = (u16)b->stack, .min_ns = b->min_ns, .unless = b->unless ? put_text(t, b->unless) : PROBE_ANY,
+			.stack = (u16)b->stack, .stack_from = b->stack_from, .min_ns = b->min_ns, .unless = b->unless ? put_text(t, b->unless) : PROBE_ANY,
 		};
 	}
 	row.flags = flags_of(rule);

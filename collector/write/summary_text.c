@@ -284,7 +284,7 @@ static const struct loss {
 	     "they come from before it was loaded or from a private allocator"),
 	LOSS(unseen_frees, "blocks were freed unseen: others were allocated in their place", "they count as freed then"),
 	LOSS(spans, "large blocks are not drawn in the trace", "use a higher --large"),
-	LOSS(texts, "long names were cut", "nothing to be done"),
+	LOSS(texts, "names were cut or left out", "they are too long, or too many to tell them all apart"),
 	LOSS(unfinished, "pieces of device work were not over when their process ended", "the program did not wait for them"),
 	LOSS(untimed, "pieces of device work have no times of their own", "the device or its queue cannot take them"),
 	LOSS(unsized, "transfers moved an unknown number of bytes", "their image's format or the image itself is not known"),

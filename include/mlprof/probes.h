@@ -61,7 +61,7 @@ struct probe_row {
 	u16 flags;                      /* PROBE_* */
 	u64 min_ns;                     /* a shorter call is only counted */
 	u32 unless;                     /* text: a function of the same library; where it returns something, the call is let through unseen. Or PROBE_ANY */
-	u32 pad;
+	u32 stack_from;                 /* 1 to 6: that argument says how many words of the stack there are, if these are more; 0: none does */
 };
 
 /* Function number `index` of the table that row `table` finds is probed by `row`, whose symbol is the name the probe file gave it. Slots are

@@ -311,9 +311,9 @@ def mpich(box):
 
 # ---- openmp ----------------------------------------------------------------------------------
 
-def omp_by_clang(box):
+def omp_by_clang(box, source="omp_nested.c"):
     program = box.file("omp_clang")
-    done = box.native(["clang", "-g", "-O2", "-fopenmp", os.path.join(TESTS, "workloads", "omp_nested.c"), "-o", program])
+    done = box.native(["clang", "-g", "-O2", "-fopenmp", os.path.join(TESTS, "workloads", source), "-o", program])
     same(done.stderr, done.status, 0)
     return program
 
@@ -342,6 +342,14 @@ def openmp(title):
 
 for title in OPENMP:
     case(f"libraries: OpenMP's outermost regions: {title}")(openmp(title))
+
+
+@case("libraries: OpenMP: a region that shares 200 variables gets all of them")
+def openmp_shared(box):
+    run = both(box, [omp_by_clang(box, "omp_shared.c")], "--probes=+openmp")
+    same("sums", run.stdout, f"{2 * sum(range(100, 300)) + 200} {sum(range(100, 300)) + 400}\n")
+    same("regions", [row["calls"] for row in rows_of(run, "openmp")], [1])
+    same("variables", [row["shared"] for row in run.sql("select extract_arg(arg_set_id, 'debug.shared') as shared from slice where category = 'span'")], [201])
 
 
 def register(tools):

@@ -42,7 +42,7 @@ static void check_table(const struct probe_set *set)
 		if (row[i].symbol >= h->text_bytes || (row[i].library != PROBE_ANY && row[i].library >= h->text_bytes) ||
 		    (row[i].unless != PROBE_ANY && row[i].unless >= h->text_bytes) ||
 		    row[i].fetches > PROBE_FETCHES_MAX || row[i].entry_fetches > row[i].fetches || row[i].fetch + row[i].fetches > h->fetches ||
-		    row[i].prefix > strlen(b.at + texts + row[i].symbol) || row[i].stack > PROBE_STACK_MAX)
+		    row[i].prefix > strlen(b.at + texts + row[i].symbol) || row[i].stack > PROBE_STACK_MAX || row[i].stack_from > 6)
 			abort();
 	}
 	for (u32 i = 0; i < h->fetches; i++) {
@@ -146,7 +146,7 @@ static int write_dictionary(void)
 		"$arg1", "$farg2:f32", "$stack3", "$retval", "$fretval", "+8(", "-16(", "@ret", ":u8", ":u32", ":s64", ":f32", ":ptr", ":string", ":strv",
 		"[4]", "[0]", "[sd]", "letter", "{letter}", "{wild}", "{symbol}", "{function}", "{scope}", "{base}", "{demangled}", "name=", "name(", "sym(", "cur(",
 		"min(", "max(", "or(", "until=", "own=", "flops=", "bytes=", "queue=", "of=", "gx=", "key=", "val=", "from=", "as=", "heap=", "ptr=", "size=", "label=", "value=",
-		"dir=h2d", "dir=fill", "at=", "9=A.b", "when=", "ok=", "lib=", "dom=", "stack=", "min=1us", "entry", "data", "trust", "careful", "callstack", "sret", "||", "&&",
+		"dir=h2d", "dir=fill", "at=", "9=A.b", "when=", "ok=", "lib=", "dom=", "stack=", "stack=$arg2", "min=1us", "entry", "data", "trust", "careful", "callstack", "sret", "||", "&&",
 		"==", "<<", ">>", "'d'", " \\\\\\x0a", "|", "*", "#file ", "#preset ", "0x", "1e9",
 	};
 

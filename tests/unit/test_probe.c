@@ -103,7 +103,9 @@ static const struct { const char *text, *said; } bad[] = {
 	{ "f span when=$arg1:string", "x.probes:1:13: expected a number for 'when'" },
 	{ "f span unless= a=$arg1", "x.probes:1:15: expected a function of the same library, such as omp_get_level" },
 	{ "f table at=$retval 1=f.x unless=busy\nf.x span", "x.probes:1:1: expected no 'unless=' in a row that records no calls" },
-	{ "f span stack=129", "x.probes:1:14: expected a number of stack words from 0 to 128" },
+	{ "f span stack=129", "x.probes:1:14: expected a number of stack words from 0 to 128, or one of $arg1 to $arg5 that says how many" },
+	{ "f span stack=$arg6", "x.probes:1:14: expected a number of stack words from 0 to 128, or one of $arg1 to $arg5 that says how many" },
+	{ "f span stack=$arg", "x.probes:1:14: expected a number of stack words from 0 to 128, or one of $arg1 to $arg5 that says how many" },
 	{ "f span min=1", "x.probes:1:12: expected a time such as 500ns, 1us or 2ms" },
 	{ "f span min=us", "x.probes:1:12: expected a time such as 500ns, 1us or 2ms" },
 	{ "f span lib=", "x.probes:1:12: expected the file name of a library, such as libcudart.so*" },
@@ -212,7 +214,7 @@ static void test_table(void)
 		"cudaMalloc|hipMalloc alloc heap=gpu size=$arg2 ptr=+0($arg1):ptr@ret ok=$retval:s32==0 # out parameter\n"
 		"\n"
 		"ns_*_t?  span  lib=libns.so* unless=ns_busy \\\n   stack=40 min=2us callstack data trust a=$arg7 b=+8(-16($stack3)):string c=$arg7\n"
-		"big span sret entry a=$arg1 b=$farg2:f32 c=$stack20\n"
+		"big span sret entry a=$arg1 b=$farg2:f32 c=$stack20 stack=$arg3\n"
 		"GetApi table at=+8($retval):ptr size=+0($retval) 9=Api.Run 2=Api.Stop trust\n"
 		"Api.Run span name=$arg2:string\r\n"
 		"Api.Stop mark");
@@ -232,7 +234,7 @@ static void test_table(void)
 	const struct probe_fetch *b = &t.fetch[r[6].fetch + 1];
 
 	ok(is_fetch(b, FROM_STACK, 3, TYPE_STRING, 1, 2, -16) && b->offset[1] == 8, "pointers are followed from the inside out");
-	ok(r[2].flags == (PROBE_ENTRY | PROBE_CAREFUL) && r[2].stack == 20 && is_fetch(&t.fetch[r[2].fetch], FROM_ARG, 2, TYPE_U64, 1, 0, 0),
+	ok(r[2].flags == (PROBE_ENTRY | PROBE_CAREFUL) && r[2].stack == 20 && r[2].stack_from == 4 && !r[6].stack_from && is_fetch(&t.fetch[r[2].fetch], FROM_ARG, 2, TYPE_U64, 1, 0, 0),
 	   "sret moves the arguments; the stack covers what is fetched");
 	ok(r[3].flags == (PROBE_TABLE | PROBE_SIZED) && t.head->slots == 2 && r[3].fetches == 2 && r[3].entry_fetches == 0, "a table of functions");
 	ok(is_fetch(&t.fetch[r[3].fetch + 1], FROM_RETURN, 0, TYPE_U64, 1, 1, 8), "its address is the last fetch");

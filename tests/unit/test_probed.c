@@ -835,6 +835,29 @@ static void paces(void)
 	feed_free(&feed);
 }
 
+/* Each call has a name of its own: the last ones are summed up under their function's. */
+static void many_names(void)
+{
+	enum { CALLS = 100000 };
+	struct listener l = listener((struct listener) { 0 });
+	const struct probe_sum *rest;
+	struct gen own, g;
+	u64 calls = 0;
+
+	feed = feed_new(&l);
+	begin(&own, &g);
+	for (u32 i = 0; i < CALLS; i++)
+		CALL(&g, BORN + i * US, BORN + i * US + 1, NOTE, i);
+	gen_flush(&g);
+	feed_end(&feed);
+	rest = sum_named(feed.session, "libNote");
+	for (u32 i = 0; i < feed.session->probes; i++)
+		calls += feed.session->probe[i].calls;
+	ok(calls == CALLS && rest && rest->calls == CALLS + 1 - feed.session->probes, "of %u names no call is lost: %llu", CALLS, (unsigned long long)calls);
+	ok(feed.session->losses.texts >= rest->calls, "and that is said");
+	feed_free(&feed);
+}
+
 int main(int argc, char **argv)
 {
 	run(argc > 1 ? argv[1] : "test_probed.perfetto-trace");
@@ -846,5 +869,6 @@ int main(int argc, char **argv)
 	never_waited_for();
 	nested();
 	paces();
+	many_names();
 	return done();
 }

@@ -56,6 +56,10 @@ static void messages(double *a, double *b)
 	did("MPI_Sendrecv_replace", 1, 23);
 	MPI_Sendrecv(a, 21, MPI_CHAR, next, 4, b, 21, MPI_CHAR, before, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	did("MPI_Sendrecv", 1, 21);
+	MPI_Send(a, 24, MPI_CHAR, rank ? MPI_PROC_NULL : 1, 8, MPI_COMM_WORLD);
+	MPI_Recv(b, 24, MPI_CHAR, rank == 1 ? 0 : MPI_PROC_NULL, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	did("MPI_Send", 1, rank ? 0 : 24);
+	did("MPI_Recv", 1, 0);
 }
 
 static double collectives(double *a, double *b)
@@ -80,6 +84,15 @@ static double collectives(double *a, double *b)
 	did("MPI_Gather", 1, 13);
 	MPI_Scatter(a, 14, MPI_FLOAT, b, 14, MPI_FLOAT, 0, MPI_COMM_WORLD);
 	did("MPI_Scatter", 1, rank == 0 ? 14 * sizeof(float) * ranks : 0);
+	if (rank == 3) {        /* its own part is where it belongs; who is not the root need not say what is sent */
+		MPI_Scatter(a, 19, MPI_FLOAT, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, 3, MPI_COMM_WORLD);
+		MPI_Gather(MPI_IN_PLACE, 1000, MPI_DOUBLE, a, 19, MPI_FLOAT, 3, MPI_COMM_WORLD);
+	} else {
+		MPI_Scatter(NULL, 0, MPI_DATATYPE_NULL, b, 19, MPI_FLOAT, 3, MPI_COMM_WORLD);
+		MPI_Gather(b, 19, MPI_FLOAT, NULL, 0, MPI_DATATYPE_NULL, 3, MPI_COMM_WORLD);
+	}
+	did("MPI_Scatter", 1, rank == 3 ? 19 * sizeof(float) * ranks : 0);
+	did("MPI_Gather", 1, rank == 3 ? 0 : 19 * sizeof(float));
 	MPI_Type_contiguous(2, MPI_DOUBLE, &pair);      /* a type of our own */
 	MPI_Type_commit(&pair);
 	MPI_Ibcast(a, 15, pair, 0, MPI_COMM_WORLD, &request);
