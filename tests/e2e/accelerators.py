@@ -253,6 +253,31 @@ def blas(box):
          {"cublasSgemm 64x32x16": (3, 3 * 2.0 * 64 * 32 * 16), "cublasSgemm 8x8x8": (1, 2.0 * 8 ** 3), "cublasGemmStridedBatchedEx 10x4x5x6": (1, 2.0 * 10 * 4 * 5 * 6)})
 
 
+# ---- less common functions ------------------------------------------------------------------
+
+@case("accelerators: less common functions, as the headers declare them: kinds, bytes, streams, sizes, operations and memory")
+def less_common(box):
+    below = box.compile("workloads/gpu_rows.c", "libgpu_rows.so", ["-DLIBRARY", "-shared", "-fPIC"])
+    run = box.run([box.compile("workloads/gpu_rows.c", "gpu_rows", [below, "-Wl,-rpath,$ORIGIN"])])
+    same(f"status: {run.stderr[-300:]}", run.status, 0)
+    said = [line.split() for line in run.stdout.splitlines()]
+    works = [words for words in said if words[1] in ("kernel", *COPIES.values())]
+    seen = run.sql("""select p.name as device, s.category as kind, s.name as name, t.name as track,
+        ifnull(extract_arg(s.arg_set_id, 'debug.bytes'), 0) as bytes, ifnull(extract_arg(s.arg_set_id, 'debug.size_x'), 0) as x,
+        ifnull(extract_arg(s.arg_set_id, 'debug.local_x'), 0) as lx, ifnull(extract_arg(s.arg_set_id, 'debug.flops'), 0) as flops
+        from slice s join track t on s.track_id = t.id join track p on t.parent_id = p.id
+        where s.category in ('kernel', 'write', 'read', 'fill', 'copy') order by s.ts, s.id""")
+    same("works", [(row["device"], row["kind"], row["name"].replace(" ", ":"), row["bytes"], row["track"].split()[-1], row["x"], row["lx"], row["flops"]) for row in seen],
+         [(*words[:3], int(words[3]), words[4], *map(int, words[5:]), *[0] * (8 - len(words))) for words in works])
+    sizes = collections.defaultdict(lambda: [0, 0, 0])
+    for api, what, size in (words for words in said if words[1] in ("memory", "freed")):
+        book = sizes[api.replace(":", " ")]
+        book[what == "freed"] += 1
+        book[2] += int(size) * (1 if what == "memory" else -1)
+    same("memory", {row["name"]: [row["allocs"], row["frees"], row["live_at_exit_bytes"]] for row in run.summary["pools"] if row["kind"] in ("library", "device")}, dict(sizes))
+    same("losses", {key: count for key, count in run.summary["losses"].items() if count}, {})
+
+
 # ---- NCCL -----------------------------------------------------------------------------------
 
 def check_collectives(box, program, api):
