@@ -22,6 +22,9 @@ typedef uint64_t dev;
 	F(cuMemcpyDtoDAsync_v2, (dev, dev, size_t, ptr)) F(cuMemsetD8_v2, (dev, unsigned char, size_t)) F(cuMemsetD8Async, (dev, unsigned char, size_t, ptr)) \
 	F(cuMemsetD32_v2, (dev, unsigned, size_t)) F(hipMemcpyWithStream, (ptr, ptr, size_t, int, ptr)) F(hipMemcpyDtoD, (ptr, ptr, size_t)) \
 	F(hipMemcpyHtoDAsync, (ptr, ptr, size_t, ptr)) F(hipMemcpyDtoDAsync, (ptr, ptr, size_t, ptr)) \
+	F(hipMemcpyPeer, (ptr, int, ptr, int, size_t)) F(hipMemcpyPeerAsync, (ptr, int, ptr, int, size_t, ptr)) \
+	F(hipMemcpyToSymbol, (ptr, ptr, size_t, size_t, int)) F(hipMemcpyFromSymbolAsync, (ptr, ptr, size_t, size_t, int, ptr)) \
+	F(hipMemsetD8, (ptr, unsigned char, size_t)) F(hipMemsetD32, (ptr, int, size_t)) F(hipMemsetD32Async, (ptr, int, size_t, ptr)) \
 	F(cudaLaunchCooperativeKernel, (ptr, struct dim3, struct dim3, ptr *, size_t, ptr)) \
 	F(cuLaunchCooperativeKernel, (ptr, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, ptr, ptr *)) \
 	F(hipExtLaunchKernel, (ptr, struct dim3, struct dim3, ptr *, size_t, ptr, ptr, ptr, int)) \
@@ -102,6 +105,13 @@ int main(void)
 	DO("hip copy hipMemcpyDtoD 1016 default", hipMemcpyDtoD(&a, &a, 1016));
 	DO("hip write hipMemcpyHtoDAsync 1017 side", hipMemcpyHtoDAsync(&a, &a, 1017, &hip));
 	DO("hip copy hipMemcpyDtoDAsync 1018 side", hipMemcpyDtoDAsync(&a, &a, 1018, &hip));
+	DO("hip copy hipMemcpyPeer 1019 default", hipMemcpyPeer(&a, 0, &a, 1, 1019));
+	DO("hip copy hipMemcpyPeerAsync 1020 side", hipMemcpyPeerAsync(&a, 0, &a, 1, 1020, &hip));
+	DO("hip write hipMemcpyToSymbol 1021 default", hipMemcpyToSymbol(&a, &a, 1021, 8, 1));
+	DO("hip read hipMemcpyFromSymbolAsync 1022 side", hipMemcpyFromSymbolAsync(&a, &a, 1022, 8, 2, &hip));
+	DO("hip fill hipMemsetD8 1023 default", hipMemsetD8(&a, 1, 1023));
+	DO("hip fill hipMemsetD32 4096 default", hipMemsetD32(&a, 1, 1024));
+	DO("hip fill hipMemsetD32Async 4100 side", hipMemsetD32Async(&a, 1, 1025, &hip));
 
 	cudaLibraryGetKernel(&kernel, &a, "together");
 	DO("cuda kernel together 0 side 5 8", cudaLaunchCooperativeKernel(kernel, grid, block, N, 0, &cuda));
