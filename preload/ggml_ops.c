@@ -15,7 +15,7 @@
 #include "text.h"
 #include <dlfcn.h>
 
-enum { LIBRARIES = 16, PLACES = 256 };
+enum { LIBRARIES = 16, PLACES = 256, APART = 8 /* ticks: more than a nanosecond */ };
 
 typedef bool eval_callback(void *tensor, bool ask, void *data);
 
@@ -23,6 +23,7 @@ struct library {                        /* a copy of ggml: there may be several 
 	u64 id;                         /* as in struct probe_site */
 	void (*set_callback)(void *scheduler, eval_callback *callback, void *data);
 	const char *(*describe)(const void *tensor);
+	const char *(*name)(const void *tensor);
 };
 
 struct place {
@@ -41,31 +42,46 @@ static struct probe_site *op;
 
 /* ---- operations ------------------------------------------------------------------------ */
 
-/* Of a product of matrices: struct ggml_tensor has its shape at 16 and its first source at 152. */
-static u64 flops_of(const char *tensor, const char *name)
-{
-	const i64 *shape = (const i64 *)(tensor + 16);
-	const char *source = *(const char *const *)(tensor + 152);
+/* struct ggml_tensor has its shape at 16, its sources 104 bytes before its name: where that is depends on ggml's age. */
+enum { SHAPE = 16, SOURCE_BEFORE_NAME = 256 - 152 };
 
-	if (!source || (!text_equal(name, "MUL_MAT") && !text_equal(name, "MUL_MAT_ID")))
+/* Of a product of matrices. */
+static u64 flops_of(const char *tensor, const char *name, const char *operation)
+{
+	const i64 *shape = (const i64 *)(tensor + SHAPE);
+	const char *source = *(const char *const *)(name - SOURCE_BEFORE_NAME);
+
+	if (!source || (!text_equal(operation, "MUL_MAT") && !text_equal(operation, "MUL_MAT_ID")))
 		return 0;
-	return 2 * (u64)(*(const i64 *)(source + 16) * shape[0] * shape[1] * shape[2] * shape[3]);
+	return 2 * (u64)(*(const i64 *)(source + SHAPE) * shape[0] * shape[1] * shape[2] * shape[3]);
+}
+
+/* Some counters stand still for 10 ns. Of calls that begin in the same nanosecond a trace cannot tell which one is inside of which. */
+static u64 next_moment(void)
+{
+	u64 before = ticks(), now;
+
+	while ((now = ticks()) - before < APART)
+		;
+	return now;
 }
 
 static bool evaluated(void *tensor, bool ask, void *at)
 {
 	struct place *p = at;
 	bool on = guest.state == GUEST_ON;
-	const char *name;
+	const char *name, *operation;
 
 	if (ask) {
 		p->wanted = p->program && p->program(tensor, true, p->data);
-		p->begin = ticks();
+		p->begin = next_moment();
+		next_moment();
 		return p->wanted || on;
 	}
 	if (on) {
-		name = p->library->describe(tensor);
-		probe_note(op, p->begin, (u64[]){ (u64)tensor, (u64)name, flops_of(tensor, name) }, 3);
+		name = p->library->name(tensor);
+		operation = p->library->describe(tensor);
+		probe_note(op, p->begin, (u64[]){ (u64)tensor, (u64)operation, flops_of(tensor, name, operation), (u64)name }, 4);
 	}
 	return !p->wanted || p->program(tensor, false, p->data);
 }
@@ -163,7 +179,8 @@ static bool know_library(const struct probe_site *s)
 		return false;
 	l.set_callback = (__typeof__(l.set_callback))elf_symbol(&e, "ggml_backend_sched_set_eval_callback");
 	l.describe = (__typeof__(l.describe))elf_symbol(&e, "ggml_op_desc");
-	if (!l.set_callback || !l.describe)
+	l.name = (__typeof__(l.name))elf_symbol(&e, "ggml_get_name");
+	if (!l.set_callback || !l.describe || !l.name)
 		return false;
 	libraries[library_count++] = l;
 	return true;

@@ -149,7 +149,7 @@ def check_calls(run, books, call):
     # One launch more failed; a free of nobody's memory fails, a free of nothing is none.
     same("launches", calls[call("LaunchKernel")], (kernels + 1, 1))
     same("memory calls", (calls[call("Malloc")], calls[call("Free")]), ((3, 1), (3, 1)))
-    same("copies", calls[call("Memcpy")], (5, 1))
+    same("copies", calls[call("Memcpy")], (6, 1))
     arrows = run.sql("""select a.name as a, b.category as b, count(*) as n from flow f join slice a on f.slice_out = a.id
         join slice b on f.slice_in = b.id group by 1, 2 order by 1, 2""")
     seen = {row["a"]: row["n"] for row in arrows}
@@ -182,7 +182,7 @@ def per_thread(box):
             calls = {row["name"]: (row["calls"], row["failed"]) for row in run.summary["probes"]}
             launch, copy = ("LaunchKernel_ptsz", "Memcpy_ptds") if api == "cuda" else ("LaunchKernel_spt", "Memcpy_spt")
             kernels = len(books.kernels()) - 2 - (api == "cuda")        # two of a graph, and one launched otherwise
-            same("calls", (calls[call(launch)], calls[call(copy)]), ((kernels + 1, 1), (5, 1)))
+            same("calls", (calls[call(launch)], calls[call(copy)]), ((kernels + 1, 1), (6, 1)))
 
 
 @case("accelerators: a call inside of one that does the same is what counts, and it counts once")
@@ -190,7 +190,7 @@ def layers(box):
     run, books, rows, call = check_run(box, linked(box, "gpu_user.c", "gpu_user-layers", ["layers"]), "cuda")
     check_event(run, books, rows, call)
     calls = {row["name"]: row["calls"] for row in run.summary["probes"]}
-    same("both are seen", (calls["cudaMemcpy"], calls["cudaMemcpyAsync"], calls["cudaMemsetAsync"], calls["cudaLaunchKernel"]), (5, 9, 5, 15))
+    same("both are seen", (calls["cudaMemcpy"], calls["cudaMemcpyAsync"], calls["cudaMemsetAsync"], calls["cudaLaunchKernel"]), (6, 10, 5, 16))
 
 
 @case("accelerators: HIP, linked and by dlsym")
@@ -251,6 +251,31 @@ def blas(box):
         check_around(mine, [item._replace(name=item.name.replace(":", " ")) for item in books.items if item.stream == stream])
     same("operations", {row["name"]: (row["calls"], row["flops"]) for row in run.summary["kernels"] if row["flops"]},
          {"cublasSgemm 64x32x16": (3, 3 * 2.0 * 64 * 32 * 16), "cublasSgemm 8x8x8": (1, 2.0 * 8 ** 3), "cublasGemmStridedBatchedEx 10x4x5x6": (1, 2.0 * 10 * 4 * 5 * 6)})
+
+
+# ---- less common functions ------------------------------------------------------------------
+
+@case("accelerators: less common functions, as the headers declare them: kinds, bytes, streams, sizes, operations and memory")
+def less_common(box):
+    below = box.compile("workloads/gpu_rows.c", "libgpu_rows.so", ["-DLIBRARY", "-shared", "-fPIC"])
+    run = box.run([box.compile("workloads/gpu_rows.c", "gpu_rows", [below, "-Wl,-rpath,$ORIGIN"])])
+    same(f"status: {run.stderr[-300:]}", run.status, 0)
+    said = [line.split() for line in run.stdout.splitlines()]
+    works = [words for words in said if words[1] in ("kernel", *COPIES.values())]
+    seen = run.sql("""select p.name as device, s.category as kind, s.name as name, t.name as track,
+        ifnull(extract_arg(s.arg_set_id, 'debug.bytes'), 0) as bytes, ifnull(extract_arg(s.arg_set_id, 'debug.size_x'), 0) as x,
+        ifnull(extract_arg(s.arg_set_id, 'debug.local_x'), 0) as lx, ifnull(extract_arg(s.arg_set_id, 'debug.flops'), 0) as flops
+        from slice s join track t on s.track_id = t.id join track p on t.parent_id = p.id
+        where s.category in ('kernel', 'write', 'read', 'fill', 'copy') order by s.ts, s.id""")
+    same("works", [(row["device"], row["kind"], row["name"].replace(" ", ":"), row["bytes"], row["track"].split()[-1], row["x"], row["lx"], row["flops"]) for row in seen],
+         [(*words[:3], int(words[3]), words[4], *map(int, words[5:]), *[0] * (8 - len(words))) for words in works])
+    sizes = collections.defaultdict(lambda: [0, 0, 0])
+    for api, what, size in (words for words in said if words[1] in ("memory", "freed")):
+        book = sizes[api.replace(":", " ")]
+        book[what == "freed"] += 1
+        book[2] += int(size) * (1 if what == "memory" else -1)
+    same("memory", {row["name"]: [row["allocs"], row["frees"], row["live_at_exit_bytes"]] for row in run.summary["pools"] if row["kind"] in ("library", "device")}, dict(sizes))
+    same("losses", {key: count for key, count in run.summary["losses"].items() if count}, {})
 
 
 # ---- NCCL -----------------------------------------------------------------------------------

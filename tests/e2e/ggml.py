@@ -1,4 +1,4 @@
-"""ggml.py - presets ggml and ggml-ops on the real libraries: xllamacpp (llama.cpp) and pywhispercpp (whisper.cpp) from PyPI.
+"""ggml.py - presets ggml and ggml-ops on the real libraries: xllamacpp, gpt4all (llama.cpp) and pywhispercpp (whisper.cpp) from PyPI.
 
 The models are written here (workloads/ggml_models.py). What must be seen is known from what the program asked for, from llama.cpp's and
 whisper.cpp's own counters, from shapes in the model's file and from the sizes that ggml gives for its buffers.
@@ -26,9 +26,9 @@ def model(box, kind):
     return path, python(box, f"import ggml_models, json, sys; print(json.dumps(ggml_models.write_{kind}(sys.argv[1])))", path)
 
 
-def both(box, script, *words, options=()):
+def both(box, script, *words, options=(), venv="ggml.txt"):
     """the program with and without mlprof: the same output; the run and its last word on stderr"""
-    command = [client_python("ggml.txt"), os.path.join(WORKLOADS, script), *map(str, words)]
+    command = [client_python(venv), os.path.join(WORKLOADS, script), *map(str, words)]
     plain, run = box.native(command), box.run(command, *options)
     same(f"status: {run.stderr[-400:]}", (plain.status, run.status), (0, 0))
     same("output", run.stdout, plain.stdout)
@@ -247,6 +247,28 @@ def llama_operations(box):
         spent[op["parent_id"]] += op["dur"]
     check("operations do not last longer than their graph", all(spent[graph] <= parents[graph] for graph in spent))
     box.note(f"{len(ops)} operations, {sum(spent.values()) / sum(parents.values()):.0%} of their graphs' time")
+
+
+@case("ggml: gpt4all's llama.cpp of 2024, where a tensor is laid out otherwise: prompt, steps, tensors, operations")
+def gpt4all(box):
+    words, steps, batch = 259, 15, 8
+    path, sizes = model(box, "llama")
+    run = both(box, "ggml_gpt4all.py", path, steps, options=WITH_OPS, venv="gpt4all.txt")
+    told, count = books(run), calls(run)
+    same("steps and the prompt", [(row["name"], row["steps"], row["batch_tokens"]) for row in run.summary["tokens"]], [("llama_decode", steps, told["read"])])
+    parents = run.sql("""select s.name, p.name as parent, count(*) as n from slice s join slice p on s.parent_id = p.id
+        where s.name in ('llama_decode', 'llama_new_context_with_model') group by 1, 2""")
+    same("inside of", {(row["name"], row["parent"]): row["n"] for row in parents},
+         {("llama_decode", "llmodel_prompt"): count["llama_decode"], ("llama_new_context_with_model", "llmodel_loadModel"): 1})
+    moved = run.sql("""select distinct name, extract_arg(arg_set_id, 'debug.bytes') as bytes from slice
+        where category != 'device' and (name like 'get %' or name like 'set %' and name not like '%pos')""")
+    same("logits, and words: one, a batch, what is left of the prompt", {(row["name"], row["bytes"]) for row in moved},
+         {("get result_output", 4 * words)} | {("set inp_tokens", 4 * n) for n in (1, batch, told["read"] - batch)})
+    ops = run.sql(OPS)
+    same("operations", len(ops), run.value("select sum(extract_arg(arg_set_id, 'debug.nodes')) from slice where name = 'ggml_backend_sched_graph_compute_async'"))
+    weights = {"Qcur": "attn_q", "Kcur": "attn_k", "Vcur": "attn_v", "kqv_out": "attn_output", "ffn_gate": "ffn_gate", "ffn_up": "ffn_up", "ffn_out": "ffn_down"}
+    wanted = {f"{name}-0": 2 * sizes[f"blk.0.{weight}.weight"] // 4 for name, weight in weights.items()}
+    same("flops of a step", {op["tensor"]: op["flops"] for op in ops if op["name"] == "MUL_MAT" and op["tensor"] in wanted and "x1x1x1" in op["shape"]}, wanted)
 
 
 @case("ggml-ops: two copies of ggml in one process")

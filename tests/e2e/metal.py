@@ -192,6 +192,8 @@ def wgpu(box):
          [("scale", 64, 1, 1)] * 4 + [("shift", 8, 8, 1)])
     same("copies", [(row["kind"], row["bytes"]) for row in done if row["kind"] != "kernel"], [("copy", 8192), ("fill", 4096), ("copy", 4096 * 4)])
     check("not over", not any(row["unfinished"] for row in done))
+    empty = run.sql("select ts from slice where name = 'wgpuQueueSubmit' and extract_arg(arg_set_id, 'debug.buffers') = 0")
+    same("a submit of nothing begins nothing", (len(empty), [row["name"] for row in done if row["ts"] == empty[0]["ts"]]), (1, []))
     same("arrows", arrows(run, "wgpu"), {("wgpuQueueSubmit", "scale"): 4, ("wgpuQueueSubmit", "shift"): 1, ("wgpuQueueSubmit", "copy"): 2,
                                          ("wgpuQueueSubmit", "fill"): 1})
     below = [device for device in run.summary["devices"] if device["api"] == "Vulkan"]
@@ -202,7 +204,8 @@ def wgpu(box):
         pairs = zip([row for row in done if row["name"] == name], [row for row in inner if row["name"] == name])
         check(f"{name} ran on Vulkan outside of wgpu's span", all(row["ts"] <= below["ts"] and below["end"] <= row["end"] for row, below in pairs))
     written = [row for row in run.summary["transfers"] if row["device"] == "wgpu" and row["kind"] == "write"]
-    same("written", [(row["calls"], row["bytes"]) for row in written], [(1, 4096 * 4)])
+    same("written", [(row["calls"], row["bytes"]) for row in written], [(2, 4096 * 4 + 16 * 8 * 4)])
+    same("values that could not be read", run.summary["losses"]["probe_values"], 0)
     waits = {row["name"]: row["total_ns"] for row in run.summary["waits"]["by_name"]}
     slices = run.value("select sum(dur) from slice where category = 'wait' and name = 'wgpuDevicePoll'")
     inside = run.value("""select ifnull(sum(i.dur), 0) from slice i join slice o on i.track_id = o.track_id and i.ts >= o.ts and i.ts + i.dur <= o.ts + o.dur

@@ -66,7 +66,8 @@ int GPU(Memcpy)(void *to, const void *from, size_t bytes, int kind)
 {
 	int error = GPU(MemcpyAsync)(to, from, bytes, kind, NULL);
 
-	gpu_wait(0, GPU_ITEMS);
+	if (kind != GPU_D2D)            /* the host's memory is not in it */
+		gpu_wait(0, GPU_ITEMS);
 	return error;
 }
 

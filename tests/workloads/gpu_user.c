@@ -150,6 +150,9 @@ int main(void)
 	for (int i = 0; i < 3; i++)
 		GPU(Memcpy)(x, host, 100000, GPU_H2D);
 	GPU(Memcpy2D)(rows, pitch, host, 100, 100, 30, GPU_H2D);
+	launch(relu, 3000, NULL);
+	GPU(Memcpy)(y, x, 1000, GPU_D2D);
+	GPU(DeviceSynchronize)();
 	rounds(x, y, pinned);
 	GPU(MallocAsync)(&z, 2 * MB, compute);
 	events();

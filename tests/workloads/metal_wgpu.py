@@ -33,8 +33,12 @@ def run(name, groups, copy):
 
 
 device.queue.write_buffer(data, 0, numpy.arange(4096, dtype=numpy.float32))
+texture = device.create_texture(size=(16, 8, 1), format="rgba8unorm", usage=wgpu.TextureUsage.COPY_DST)
+device.queue.write_texture({"texture": texture}, bytes(16 * 8 * 4), {"bytes_per_row": 16 * 4, "rows_per_image": 8}, (16, 8, 1))
 for _ in range(3):
     device.queue.submit([run("scale", (64, 1, 1), 0)])
-device.queue.submit([run("shift", (8, 8, 1), 8192), run("scale", (64, 1, 1), 0)])
+both = [run("shift", (8, 8, 1), 8192), run("scale", (64, 1, 1), 0)]
+device.queue.submit([])                                         # sends none of them
+device.queue.submit(both)
 print(numpy.frombuffer(device.queue.read_buffer(data), dtype=numpy.float32).sum())
 other.destroy()

@@ -60,6 +60,8 @@ static void *create(struct create *a) { a->client = &a->client; return NULL; }
 static void *await(struct one *a) { return a->object ? NULL : "no event"; }
 static void *destroy(struct one *a) { free(a->object); return NULL; }
 
+static void *delete(struct one *a) { ((struct buffer *)a->object)->bytes = 0; return NULL; }
+
 static struct table table = {
 	.size = sizeof table, .version_size = 24, .minor = 33,
 #ifdef OLD
@@ -67,7 +69,7 @@ static struct table table = {
 #endif
 	.slot = { [13 - 5] = (function)await, [15 - 5] = (function)create, [25 - 5] = (function)compile, [27 - 5] = (function)from_host,
 		  [46 - 5] = (function)name, [56 - 5] = (function)get_executable, [60 - 5] = (function)execute, [63 - 5] = (function)destroy,
-		  [75 - 5] = (function)to_host },
+		  [72 - 5] = (function)delete, [75 - 5] = (function)to_host },
 };
 
 const struct table *GetPjrtApi(void);

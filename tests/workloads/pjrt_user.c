@@ -31,6 +31,13 @@ static void destroy(void *buffer)
 	CALL(63, a);
 }
 
+static void delete(void *buffer)
+{
+	struct one a = { sizeof a, NULL, buffer };
+
+	CALL(72, a);
+}
+
 int main(int argc, char **argv)
 {
 	const struct table *(*get)(void);
@@ -82,6 +89,9 @@ int main(int argc, char **argv)
 		destroy(out);
 	}
 	destroy(c);
+	delete(w);
+	destroy(w);
+	delete(l);
 	printf("read back %ld, none %d, left %d\n", sum, none == NULL, w && l && scalar);
 	return 0;
 }
