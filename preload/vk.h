@@ -156,6 +156,7 @@ struct vk_device {
 	bool calibrated, monotonic;     /* its clock can be read; together with CLOCK_MONOTONIC */
 	u64 calibrate_next;             /* ticks: not before this */
 	u64 clock_long, clock_at;       /* latest stamp of few bits, extended; when it was seen, CLOCK_MONOTONIC ns */
+	u32 ending;                     /* a lock: the program's exit and the device's end are not at it both */
 	u32 lock;                       /* of the lists below; for a few instructions, never around a real call */
 	struct vk_queue *queues;
 	struct vk_pool *pools;
@@ -176,7 +177,7 @@ static inline bool vk_wanted(void) { return guest.state == GUEST_ON; }
 
 /* What a process made that we were forked from is passed on as it is: its driver's threads did not come along. */
 static inline bool vk_ours(const struct vk_device *d) { return d && d->born == image->born; }
-void vk_drain_all(bool last);                   /* at exit */
+void vk_drain_all(void);                        /* at exit */
 
 /* The function for a handle that may be unknown. */
 #define VK_CALL(device, name) ((device) && (device)->fn.name ? (device)->fn.name : vk_real.name)

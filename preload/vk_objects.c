@@ -219,7 +219,7 @@ static void at_exit(int status, void *unused)
 {
 	(void)status, (void)unused;
 	if (!tls.api_depth)
-		vk_drain_all(true);
+		vk_drain_all();
 }
 
 /* Registered when the driver has been loaded, so that it runs before the driver's own end. */
@@ -293,14 +293,22 @@ static void release(struct vk_device *d)
 	vk_bell_end(d);
 }
 
+static void forget(struct vk_device *d)
+{
+	if (!d)
+		return;
+	spin_lock(&d->ending);
+	handles_remove(&devices, (u64)d->handle);
+	spin_unlock(&d->ending);
+}
+
 void w_vkDestroyDevice(VkDevice device, const VkAllocationCallbacks *allocator)
 {
 	struct vk_device *d = vk_device_of(device);
 	PFN_vkDestroyDevice destroy = VK_CALL(d, vkDestroyDevice);
 	u64 begin = api_enter();
 
-	if (d)
-		handles_remove(&devices, (u64)device);
+	forget(d);
 	if (vk_ours(d)) {
 		release(d);
 		pool_put(&device_pool, d);
@@ -387,21 +395,25 @@ void w_vkGetDeviceQueue2(VkDevice device, const VkDeviceQueueInfo2 *info, VkQueu
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-static void drain_one(u64 key, void *value, void *last)
+/* Another thread may be at the end of it right now: it waits for us, or is not found any more. */
+static void drain_last(u64 key, void *value, void *unused)
 {
 	struct vk_device *d = value;
 	struct dl_find_object object;
 
-	(void)key;
-	if (!vk_ours(d) || _dl_find_object((void *)d->fn.vkGetFenceStatus, &object))   /* or its driver was unloaded under it */
+	(void)unused;
+	if (!vk_ours(d))
 		return;
-	vk_drain(d, ticks());
-	if (last)
+	spin_lock(&d->ending);
+	if (handles_find(&devices, key) == d && !_dl_find_object((void *)d->fn.vkGetFenceStatus, &object)) {   /* its driver may have been unloaded under it */
+		vk_drain(d, ticks());
 		vk_clock_read(d, true);
+	}
+	spin_unlock(&d->ending);
 }
 
-void vk_drain_all(bool last)
+void vk_drain_all(void)
 {
 	if (vk_wanted())
-		handles_each(&devices, drain_one, last ? &devices : NULL);
+		handles_each(&devices, drain_last, NULL);
 }
