@@ -10,41 +10,46 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* ---- the collector's own chunk ---------------------------------------------------------- */
+/* ---- the collector's own chunks --------------------------------------------------------- */
 
-/* It is kept in the raw file before any chunk that was taken after it, and when it is full. */
-static void keep_own(struct recording *r, const union chunk *c)
+/* One is kept in the raw file before any chunk that was taken after it, and when it is full. */
+static void keep(struct recording *r, struct own *o)
 {
-	if (r->own_kept == c->head.used)
+	if (o->kept == o->chunk.head.used)
 		return;
-	raw_put(&r->raw, c, 0);
-	r->own_kept = c->head.used;
+	raw_put(&r->raw, &o->chunk, 0);
+	o->kept = o->chunk.head.used;
 }
 
-static void push_own(struct recording *r, const union chunk *c)
+static void push(struct recording *r, struct own *o)
 {
 	union chunk *copy;
 
-	if (r->own_pushed == c->head.used)
+	if (o->pushed == o->chunk.head.used)
 		return;
 	copy = merge_chunk(r->feed.merge);
-	*copy = *c;
+	*copy = o->chunk;
 	merge_push(r->feed.merge, copy);
-	r->own_pushed = c->head.used;
+	o->pushed = o->chunk.head.used;
 }
 
-void intake_own_full(void *to, const union chunk *c)
+void intake_own_full(void *to, struct own *o)
 {
-	struct recording *r = to;
-
-	keep_own(r, c);
-	push_own(r, c);
-	r->own_pushed = r->own_kept = 0;
+	keep(to, o);
+	push(to, o);
 }
 
 void intake_own(struct recording *r)
 {
-	push_own(r, &r->own.chunk);
+	push(r, &r->own);
+	push(r, &r->ends);
+}
+
+void intake_own_kept(struct recording *r)
+{
+	intake_own(r);
+	keep(r, &r->own);
+	keep(r, &r->ends);
 }
 
 /* ---- chunks of programs ------------------------------------------------------------------ */
@@ -56,8 +61,7 @@ void intake_chunk(struct recording *r, union chunk *c)
 
 	if (c->head.pid == 0 && c->head.magic == CHUNK_MAGIC)   /* nobody speaks for us */
 		c->head.magic = 0;
-	push_own(r, &r->own.chunk);
-	keep_own(r, &r->own.chunk);
+	intake_own_kept(r);
 	raw_put(&r->raw, c, merge_reached(r->feed.merge));
 	s = merge_push(r->feed.merge, c);
 	if (s && s->seen == seq)

@@ -163,13 +163,14 @@ static void say_clock(struct recording *r)
 	r->clocks++;
 }
 
-static void begin_own_stream(struct recording *r, const struct recording_setup *s)
+static void begin_own_streams(struct recording *r, const struct recording_setup *s)
 {
 	struct rec_clock c = tick_clocks(r->tick_kind);
 
 	r->start_ticks = c.ticks;
 	r->start_ns = c.monotonic;
-	own_init(&r->own, c.ticks, intake_own_full, r);
+	own_init(&r->own, 0, c.ticks, intake_own_full, r);
+	own_init(&r->ends, 1, c.ticks, intake_own_full, r);
 	say_session(r, s);
 	say_machine(r, s);
 	say_probes(r, s);
@@ -197,7 +198,7 @@ int recording_open(struct recording **to, const struct recording_setup *s, char 
 		recording_close(r);
 		return error;
 	}
-	begin_own_stream(r, s);
+	begin_own_streams(r, s);
 	*to = r;
 	return 0;
 }
@@ -492,8 +493,7 @@ struct session *recording_end(struct recording *r)
 	for (w = r->watch; w; w = w->next)
 		watch_end(r, w, w->dead ? DIED_UNKNOWN : DIED_RUNNING, 0);
 	say_clock(r);
-	intake_own(r);
-	raw_put(&r->raw, &r->own.chunk, 0);
+	intake_own_kept(r);
 	raw_close(&r->raw);
 	feed_end(&r->feed);
 	return r->feed.session;

@@ -27,6 +27,8 @@ struct watch {
 	struct proc_files proc;
 	u64 rss;                        /* when it was last sampled */
 	bool over, dead;                /* dead: seen to be, not yet taken care of */
+	bool read;                      /* it is dead, and all that it sent has been read */
+	u64 last;                       /* ticks: then of its last record */
 	u64 dead_at;                    /* ticks */
 	bool told;                      /* the caller said how it ended */
 	int how, code;
@@ -72,7 +74,7 @@ struct recording {
 	bool ended;
 
 	struct own own;
-	u64 own_pushed, own_kept;       /* `used` of its chunk when it was last pushed, last kept in the raw file */
+	struct own ends;                /* of processes that said when: what is told of them here is older than what is told in `own` */
 	struct raw raw;
 
 	struct {                        /* read from the pipe, and on its way to the merge; see intake.c */
@@ -109,8 +111,9 @@ u64 recording_ticks(const struct recording *r);
 u32 intake_drain(struct recording *r, u32 most);        /* chunks read: at least `most`, or all that was put aside, or the pipe was empty */
 u32 intake_drain_all(struct recording *r);              /* what was put aside, and what is in the pipe now; the latter in chunks */
 void intake_chunk(struct recording *r, union chunk *c); /* takes the buffer */
-void intake_own(struct recording *r);                   /* what the collector wrote reaches the merge */
-void intake_own_full(void *r, const union chunk *c);
+void intake_own(struct recording *r);                   /* what the collector wrote reaches the merge ... */
+void intake_own_kept(struct recording *r);              /* ... and the raw file */
+void intake_own_full(void *r, struct own *o);
 
 /* aside.c */
 void aside_open(struct recording *r);

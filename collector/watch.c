@@ -376,11 +376,17 @@ static void take_segment_counts(struct recording *r, struct watch *w)
 		say_early_end(r, w, h.quiet);
 }
 
+/* Where an end is told, and when it was. */
+struct end {
+	struct own *own;
+	u64 ticks;
+};
+
 static void add_jit_name(void *to, const struct rec_jit_name *n, const char *text, size_t len)
 {
-	struct recording *r = to;
+	struct end *e = to;
 
-	own_event(&r->own, recording_ticks(r), EVENT_jit_name, n, sizeof(*n), text, len);
+	own_event(e->own, e->ticks, EVENT_jit_name, n, sizeof(*n), text, len);
 }
 
 /* Without taking it from whoever waits for it. */
@@ -411,9 +417,37 @@ static bool left_at_once(struct recording *r, struct watch *w, u32 slots, int *c
 	return false;
 }
 
+static u64 last_record(const struct recording *r, const struct watch *w, u32 slots)
+{
+	const struct stream *s;
+	u64 last = w->born;
+	u32 i;
+
+	for (i = 0; i < slots; i++)
+		if ((s = merge_find(r->feed.merge, w->pid, w->born, i)) && s->last > last)
+			last = s->last;
+	return last;
+}
+
+/*
+ * Who exits says so at last: that is when its memory is gone, however late we see it. Otherwise, while we wait for a CPU, what its parent
+ * began next would seem to have lived beside it. No window is beyond that yet: one ends some milliseconds before the latest look
+ * for the dead.
+ */
+static struct end end_of(struct recording *r, const struct watch *w, u32 slots, int how)
+{
+	u64 reached = merge_reached(r->feed.merge), last;
+
+	if (!w->image->exiting || (how != DIED_EXITED && how != DIED_UNKNOWN))
+		return (struct end) { &r->own, recording_ticks(r) };
+	last = last_record(r, w, slots) + 1;
+	return (struct end) { &r->ends, last > reached ? last : reached };
+}
+
 /* All that the image sent through the pipe has been read: now its rings, then it is over. */
 void watch_end(struct recording *r, struct watch *w, int how, int code)
 {
+	struct end end;
 	u32 slots;
 
 	if (w->over)
@@ -428,9 +462,11 @@ void watch_end(struct recording *r, struct watch *w, int how, int code)
 		how = DIED_EXITED;
 	take_slot_counts(r, w, slots);
 	take_segment_counts(r, w);
+	end = end_of(r, w, slots, how);
 	if (how != DIED_EXEC)
-		proc_jit_names(w->pid, w->uid, add_jit_name, r);
-	OWN(&r->own, recording_ticks(r), died, NULL, 0, .pid = w->pid, .born = w->born, .how = (u64)how, .code = (u64)code);
+		proc_jit_names(w->pid, w->uid, add_jit_name, &end);
+	OWN(end.own, end.ticks, died, NULL, 0, .pid = w->pid, .born = w->born, .how = (u64)how, .code = (u64)code);
+	intake_own(r);
 	w->over = true;
 	r->alive--;
 	w->image->feeder = &gone;
@@ -485,14 +521,12 @@ static bool all_is_read(struct recording *r, struct watch *w)
 	return true;
 }
 
-/* One that died is over when all that it sent has been read. What was put aside is not read for that: it comes turn by turn. */
-void watch_ends(struct recording *r)
+/* What was put aside is not read for that: it comes turn by turn. */
+static void read_all(struct recording *r)
 {
 	bool drained = r->aside.used;
 	struct watch *w;
 
-	if (!r->aside.used)
-		heard_ends(r);
 	for (w = r->watch; w; w = w->next) {
 		if (!w->dead || w->over || (r->aside.used && !all_is_read(r, w)))
 			continue;
@@ -500,8 +534,31 @@ void watch_ends(struct recording *r)
 			while (intake_drain_all(r) >= PIPE_CHUNKS)
 				;
 		drained = true;
-		watch_end(r, w, DIED_UNKNOWN, 0);
+		w->last = last_record(r, w, peek_all(r, w, SEGMENT_SLOTS));
+		w->read = true;
 	}
+}
+
+static struct watch *first_to_end(const struct recording *r)
+{
+	struct watch *w, *first = NULL;
+
+	for (w = r->watch; w; w = w->next)
+		if (w->read && !w->over && (!first || w->last < first->last))
+			first = w;
+	return first;
+}
+
+/* One that died is over when all that it sent has been read; several in the order of their last records. */
+void watch_ends(struct recording *r)
+{
+	struct watch *w;
+
+	if (!r->aside.used)
+		heard_ends(r);
+	read_all(r);
+	while ((w = first_to_end(r)))
+		watch_end(r, w, DIED_UNKNOWN, 0);
 	drop_those_over(r);
 }
 

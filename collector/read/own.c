@@ -4,20 +4,21 @@
 #include "own.h"
 #include <string.h>
 
-static void begin_chunk(struct own *o, u64 seq)
+static void begin_chunk(struct own *o, u32 slot, u64 seq)
 {
 	memset(&o->chunk, 0, sizeof(o->chunk));
 	o->chunk.head = (struct chunk_head) {
-		.magic = CHUNK_MAGIC, .version = WIRE_VERSION, .seq = seq, .t0 = o->last, .node_base = 1,
+		.magic = CHUNK_MAGIC, .version = WIRE_VERSION, .slot = slot, .seq = seq, .t0 = o->last, .node_base = 1,
 	};
+	o->pushed = o->kept = 0;
 }
 
-void own_init(struct own *o, u64 ticks, void (*full)(void *to, const union chunk *c), void *to)
+void own_init(struct own *o, u32 slot, u64 ticks, void (*full)(void *to, struct own *o), void *to)
 {
 	o->last = ticks;
 	o->full = full;
 	o->to = to;
-	begin_chunk(o, 0);
+	begin_chunk(o, slot, 0);
 }
 
 static u32 room(const struct own *o)
@@ -32,8 +33,8 @@ static void put(struct own *o, u64 ticks, u32 type, const void *fields, size_t b
 	u64 *body;
 
 	if (room(o) < words + 1) {
-		o->full(o->to, &o->chunk);
-		begin_chunk(o, o->chunk.head.seq + 1);
+		o->full(o->to, o);
+		begin_chunk(o, o->chunk.head.slot, o->chunk.head.seq + 1);
 		put(o, ticks, type, fields, bytes, text, len);
 		return;
 	}

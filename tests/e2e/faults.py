@@ -126,6 +126,15 @@ def stalled_signals(box):
     box.check_no_loss(run.summary)
 
 
+@case("faults: children live one after another while the collector is stalled for 2 s")
+def stalled_children(box):
+    """it sees late that one is over, but whoever exits has said when: that is before the next one began"""
+    run = stalled(box, box.compile("workloads/children_in_turn.c"))
+    same("processes", len(run.summary["processes"]), 101)
+    same("peak", run.summary["peak"]["bytes"], 2 << 20)
+    box.check_no_loss(run.summary)
+
+
 @case("faults: disk full")
 def disk_full(box):
     """a file system of 128 KiB: the trace ends on a whole packet, one message, the program's own status"""
