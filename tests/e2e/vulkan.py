@@ -456,6 +456,16 @@ def ends(box):
         same(f"{way}: works, over or not", run.summary["losses"]["works_unfinished"] + len(records.ends), 3)
 
 
+@case("vulkan: a device is destroyed while the program exits")
+def destroyed(box):
+    """a driver that takes its time while it is asked for the last results"""
+    raw = box.file("raw")
+    run = box.run([build(box, "vk_ends.c", "getters"), "destroy"], f"--raw={raw}", env=shim(box, "slow"))
+    records = Records(box, raw)
+    same("status, output", (run.status, run.stdout.split("\n")[0]), (6, "submitted 3"))
+    same("works, over or not", run.summary["losses"]["works_unfinished"] + len(records.ends), 3)
+
+
 @case("vulkan: forks while other threads are at work")
 def forks(box):
     run, records = recorded(box, [build(box, "vk_fork.c")])

@@ -1,5 +1,6 @@
-/* vk_ends.c - submits work that takes a while, and ends: vk_ends exit|_exit|kill|fork|return */
+/* vk_ends.c - submits work that takes a while, and ends: vk_ends exit|_exit|kill|fork|destroy|return */
 #include "vk_client.h"
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -19,6 +20,23 @@ static void in_child(void)
 	wait(&status);
 	GOOD(vkQueueWaitIdle(c.queue));
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 8);
+}
+
+static void *destroy(void *unused)
+{
+	usleep(320000);
+	vkDestroyDevice(c.device, NULL);
+	return unused;
+}
+
+/* Its work has been done when it exits, and 20 ms later its device goes. */
+static void destroyed_while_exiting(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, destroy, NULL);
+	usleep(300000);
+	exit(6);
 }
 
 int main(int argc, char **argv)
@@ -44,6 +62,8 @@ int main(int argc, char **argv)
 		raise(SIGKILL);
 	if (!strcmp(way, "fork"))
 		in_child();
+	if (!strcmp(way, "destroy"))
+		destroyed_while_exiting();
 	GOOD(vkDeviceWaitIdle(c.device));
 	return 0;
 }

@@ -9,6 +9,7 @@
  *   busy       its timeline semaphores never move             queries    query pools cannot be made
  *   format     takes VK_FORMAT_R10X6_UNORM_PACK16 for one of its own
  *   queues     has four families with five queues             rays       has ray tracing: compute shaders do it
+ *   slow       the main thread has a timeline semaphore's value after 200 ms only; a device that is destroyed meanwhile stops the program
  *   deaf       updates of 16 bytes are not done, which is how mlprof tries out whether it can take the stamps itself
  *
  * The environment's SHIM is one of these. All but the last are cards: nobody shall think that he knows how llvmpipe does it. A program that uses a queue for what it cannot do is stopped. At the end it is
@@ -29,7 +30,7 @@ static PFN_vkGetDeviceProcAddr next_device;
 static PFN_vkGetPhysicalDeviceQueueFamilyProperties families;
 static PFN_vkCreateDevice create;
 static PFN_vkGetPhysicalDeviceProperties2 properties;
-static int submits, allocations, lost, waits_of_kind, waits;
+static int submits, allocations, lost, waits_of_kind, waits, asking;
 
 /* The driver's own functions of the device, where they are replaced. */
 #define REPLACED(X)                                                                                                     \
@@ -194,6 +195,8 @@ static VkResult my_vkGetQueryPoolResults(VkDevice d, VkQueryPool pool, uint32_t 
 static void my_vkDestroyDevice(VkDevice d, const VkAllocationCallbacks *allocator)
 {
 	dprintf(1, "waited %d times\n", waits);
+	if (asking)
+		abort();
 	own.vkDeviceWaitIdle(d);                        /* it goes on working, however lost */
 	own.vkDestroyDevice(d, allocator);
 }
@@ -281,6 +284,11 @@ static VkResult my_vkCreateQueryPool(VkDevice d, const VkQueryPoolCreateInfo *in
 static VkResult my_vkGetSemaphoreCounterValue(VkDevice d, VkSemaphore s, uint64_t *value)
 {
 	*value = 0;
+	if (is("slow") && gettid() == getpid()) {
+		asking = 1;
+		usleep(200000);
+		asking = 0;
+	}
 	return lost ? VK_ERROR_DEVICE_LOST : is("busy") ? VK_SUCCESS : own.vkGetSemaphoreCounterValue(d, s, value);
 }
 
