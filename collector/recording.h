@@ -29,6 +29,7 @@ struct watch {
 	bool over, dead;                /* dead: seen to be, not yet taken care of */
 	bool read;                      /* it is dead, and all that it sent has been read */
 	u64 last;                       /* ticks: then of its last record */
+	u64 followed_at;                /* ticks: then another image began under its number; 0: none has */
 	u64 dead_at;                    /* ticks */
 	bool told;                      /* the caller said how it ended */
 	int how, code;
@@ -74,7 +75,7 @@ struct recording {
 	bool ended;
 
 	struct own own;
-	struct own ends;                /* of processes that said when: what is told of them here is older than what is told in `own` */
+	struct own ends;                /* of processes of which it is known when: what is told of them here is older than what is told in `own` */
 	struct raw raw;
 
 	struct {                        /* read from the pipe, and on its way to the merge; see intake.c */

@@ -305,8 +305,10 @@ void watch_image(struct recording *r, struct image *image)
 		r->main_pid = w->pid;
 	heard_forget(r, w->pid);
 	watch_pid(r, w);
-	if (old)
+	if (old) {
+		old->followed_at = w->born;
 		watch_end(r, old, is_dead(old) ? DIED_UNKNOWN : DIED_EXEC, 0);
+	}
 	recall_told(r, w);
 	first_sample(r, w);
 }
@@ -417,31 +419,32 @@ static bool left_at_once(struct recording *r, struct watch *w, u32 slots, int *c
 	return false;
 }
 
-static u64 last_record(const struct recording *r, const struct watch *w, u32 slots)
+static u64 last_record(const struct recording *r, const struct watch *w)
 {
 	const struct stream *s;
-	u64 last = w->born;
-	u32 i;
+	u64 last = 0;
 
-	for (i = 0; i < slots; i++)
-		if ((s = merge_find(r->feed.merge, w->pid, w->born, i)) && s->last > last)
+	for (s = merge_streams(r->feed.merge); s; s = s->hh.next)
+		if (s->image == w->image && s->last > last)
 			last = s->last;
 	return last;
 }
 
 /*
- * Who exits says so at last: that is when its memory is gone, however late we see it. Otherwise, while we wait for a CPU, what its parent
- * began next would seem to have lived beside it. No window is beyond that yet: one ends some milliseconds before the latest look
- * for the dead.
+ * Who exits says so at last: that is when its memory is gone, however late we see it. So it is with an image that another one has
+ * followed. Otherwise, while we wait for a CPU, what came next would seem to have lived beside it. Of one that was killed nothing is
+ * known but when we see it. What a program says may be wrong, but nothing is over later than now, nor in what has been handed on.
  */
-static struct end end_of(struct recording *r, const struct watch *w, u32 slots, int how)
+static struct end end_of(struct recording *r, const struct watch *w, int how)
 {
-	u64 reached = merge_reached(r->feed.merge), last;
+	u64 now = recording_ticks(r), reached = merge_reached(r->feed.merge), at = now;
 
-	if (!w->image->exiting || (how != DIED_EXITED && how != DIED_UNKNOWN))
-		return (struct end) { &r->own, recording_ticks(r) };
-	last = last_record(r, w, slots) + 1;
-	return (struct end) { &r->ends, last > reached ? last : reached };
+	if (w->followed_at)
+		at = w->followed_at;
+	else if (w->image->exiting && (how == DIED_EXITED || how == DIED_UNKNOWN))
+		at = last_record(r, w) + 1;
+	at = at > reached ? at : reached;
+	return at < now ? (struct end) { &r->ends, at } : (struct end) { &r->own, now };
 }
 
 /* All that the image sent through the pipe has been read: now its rings, then it is over. */
@@ -462,7 +465,7 @@ void watch_end(struct recording *r, struct watch *w, int how, int code)
 		how = DIED_EXITED;
 	take_slot_counts(r, w, slots);
 	take_segment_counts(r, w);
-	end = end_of(r, w, slots, how);
+	end = end_of(r, w, how);
 	if (how != DIED_EXEC)
 		proc_jit_names(w->pid, w->uid, add_jit_name, &end);
 	OWN(end.own, end.ticks, died, NULL, 0, .pid = w->pid, .born = w->born, .how = (u64)how, .code = (u64)code);
@@ -534,17 +537,22 @@ static void read_all(struct recording *r)
 			while (intake_drain_all(r) >= PIPE_CHUNKS)
 				;
 		drained = true;
-		w->last = last_record(r, w, peek_all(r, w, SEGMENT_SLOTS));
+		if (w->over)            /* the image that followed it was read just now */
+			continue;
+		peek_all(r, w, SEGMENT_SLOTS);
+		w->last = last_record(r, w);
 		w->read = true;
 	}
 }
 
-static struct watch *first_to_end(const struct recording *r)
+/* As long as some is aside, an older end may be among it. */
+static struct watch *first_to_end(struct recording *r)
 {
+	u64 before = r->aside.used ? aside_after(r) : UINT64_MAX;
 	struct watch *w, *first = NULL;
 
 	for (w = r->watch; w; w = w->next)
-		if (w->read && !w->over && (!first || w->last < first->last))
+		if (w->read && !w->over && w->last < before && (!first || w->last < first->last))
 			first = w;
 	return first;
 }

@@ -80,8 +80,11 @@ i64 probe_enter(struct probe_frame *f)
 	struct context *c = tls.context;
 	u32 words = likely(!r->stack_from) ? r->stack : counted_words(r, f);
 
-	if (unlikely(words > COUNTED_MAX))
+	if (unlikely(words > COUNTED_MAX)) {
+		if (c)
+			c->slot->head.lost++;
 		return -1;
+	}
 	if (unlikely(r->flags & (PROBE_BUILTIN | PROBE_UNLESS))) {
 		if (r->flags & PROBE_BUILTIN)
 			return builtin_enter(f) ? 0 : -1;       /* none of them has arguments on the stack */

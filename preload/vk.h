@@ -156,7 +156,7 @@ struct vk_device {
 	bool calibrated, monotonic;     /* its clock can be read; together with CLOCK_MONOTONIC */
 	u64 calibrate_next;             /* ticks: not before this */
 	u64 clock_long, clock_at;       /* latest stamp of few bits, extended; when it was seen, CLOCK_MONOTONIC ns */
-	u32 ending;                     /* a lock: the program's exit and the device's end are not at it both */
+	const void *drainer;            /* the thread that exits is at it; its end waits for that */
 	u32 lock;                       /* of the lists below; for a few instructions, never around a real call */
 	struct vk_queue *queues;
 	struct vk_pool *pools;

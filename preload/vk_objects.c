@@ -293,13 +293,20 @@ static void release(struct vk_device *d)
 	vk_bell_end(d);
 }
 
+enum { PATIENCE_MS = 1000 };
+
+/* A thread that exits may be at it right now: either it does not find it any more, or we see it there. */
 static void forget(struct vk_device *d)
 {
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	const void *drainer;
+
 	if (!d)
 		return;
-	spin_lock(&d->ending);
 	handles_remove(&devices, (u64)d->handle);
-	spin_unlock(&d->ending);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (int ms = 0; ms < PATIENCE_MS && (drainer = __atomic_load_n(&d->drainer, __ATOMIC_ACQUIRE)) && drainer != &tls; ms++)
+		sys(SYS_nanosleep, &nap, 0, 0);
 }
 
 void w_vkDestroyDevice(VkDevice device, const VkAllocationCallbacks *allocator)
@@ -356,17 +363,23 @@ static struct vk_queue *queue_made(struct vk_device *d, VkQueue handle, u32 fami
 	return q;
 }
 
+static bool is_known(const struct vk_device *d, VkQueue handle)
+{
+	const struct vk_queue *q = handles_find(&queues, (u64)handle);
+
+	return q && q->device == d;
+}
+
 /* Several threads may ask for it at once, each to use it when it comes back: it is one queue, and known by then. */
 static void queue_known(struct vk_device *d, VkQueue handle, u32 family, u32 index, bool protect)
 {
 	static u32 lock;
 	struct vk_queue *q;
 
-	if (!handle || family >= d->families || !vk_ours(d))
+	if (!handle || family >= d->families || !vk_ours(d) || is_known(d, handle))
 		return;
 	spin_lock(&lock);
-	q = handles_find(&queues, (u64)handle);
-	q = q && q->device == d ? NULL : queue_made(d, handle, family, index, protect);
+	q = is_known(d, handle) ? NULL : queue_made(d, handle, family, index, protect);
 	if (q) {
 		q->next = d->queues;
 		__atomic_store_n(&d->queues, q, __ATOMIC_RELEASE);
@@ -395,7 +408,6 @@ void w_vkGetDeviceQueue2(VkDevice device, const VkDeviceQueueInfo2 *info, VkQueu
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-/* Another thread may be at the end of it right now: it waits for us, or is not found any more. */
 static void drain_last(u64 key, void *value, void *unused)
 {
 	struct vk_device *d = value;
@@ -404,12 +416,13 @@ static void drain_last(u64 key, void *value, void *unused)
 	(void)unused;
 	if (!vk_ours(d))
 		return;
-	spin_lock(&d->ending);
+	__atomic_store_n(&d->drainer, &tls, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);                /* see forget() */
 	if (handles_find(&devices, key) == d && !_dl_find_object((void *)d->fn.vkGetFenceStatus, &object)) {   /* its driver may have been unloaded under it */
 		vk_drain(d, ticks());
 		vk_clock_read(d, true);
 	}
-	spin_unlock(&d->ending);
+	__atomic_store_n(&d->drainer, NULL, __ATOMIC_RELEASE);
 }
 
 void vk_drain_all(void)

@@ -344,7 +344,8 @@ void w_vkDestroyDescriptorUpdateTemplate(VkDevice device, VkDescriptorUpdateTemp
 
 static bool is_recorded(const struct vk_command_buffer *c) { return c && c->recording && vk_ours(c->device); }
 
-static void use_set(struct vk_command_buffer *c, const struct set *s, u32 slot, u32 count, const u32 *offsets)
+/* shifted: offsets are not known to be its own */
+static void use_set(struct vk_command_buffer *c, const struct set *s, u32 slot, u32 count, const u32 *offsets, bool shifted)
 {
 	for (u32 i = 0; i < s->count; i++) {
 		struct vk_use use = s->at[i].use;
@@ -353,7 +354,7 @@ static void use_set(struct vk_command_buffer *c, const struct set *s, u32 slot, 
 		use.slot = slot;
 		if (s->at[i].dynamic)
 			use.offset += k < count ? offsets[k] : 0;
-		if (s->at[i].dynamic && s->layout.more)
+		if (s->at[i].dynamic && (s->layout.more || shifted))
 			vk_use_missed(&use);
 		else
 			vk_uses_add(c, &use);
@@ -362,13 +363,17 @@ static void use_set(struct vk_command_buffer *c, const struct set *s, u32 slot, 
 
 static void use_sets(struct vk_command_buffer *c, u32 first, u32 count, const VkDescriptorSet *list, u32 offsets, const u32 *offset)
 {
+	bool shifted = false;
+
 	for (u32 i = 0; i < count; i++) {
 		const struct set *s = handles_find(&sets, vk_key(c->device, (u64)list[i]));
 		u32 own = !s ? 0 : s->layout.offsets < offsets ? s->layout.offsets : offsets;
 
 		vk_uses_drop(c, first + i, ~0u, 0);
 		if (s)
-			use_set(c, s, first + i, own, offset);
+			use_set(c, s, first + i, own, offset, shifted);
+		else
+			shifted = true;
 		offset += own;
 		offsets -= own;
 	}

@@ -361,8 +361,10 @@ static u32 take_odd_one(struct model *m, const struct window *w, u32 i)
 		return i + 1;
 	}
 	p = proc_of_image(m, image, ticks);
-	if (!p)                         /* it has ended, and what it still says is not taken */
+	if (!p) {                       /* it has ended, and what it still says is not taken */
+		m->s.losses.records++;
 		return i + 1;
+	}
 	proc_tell(m, p);
 	image->model = p;
 	return i;

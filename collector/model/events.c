@@ -190,12 +190,14 @@ static void sample(struct model *m, struct proc *p, struct stream *s, const stru
 	const struct rec_sample *r = EVENT_BODY(e, sample);
 
 	(void)s;
-	p = open_proc(m, r->pid);
+	p = proc_by_pid(m, (u32)r->pid);
 	if (!p)
 		return;
-	proc_tell(m, p);
-	if (m->listener.sample)
-		m->listener.sample(m->listener.to, &p->p, e->ticks, r, cpu_percent(m, p, r, e->ticks));
+	if (!p->closed) {               /* else it was looked at after its last word */
+		proc_tell(m, p);
+		if (m->listener.sample)
+			m->listener.sample(m->listener.to, &p->p, e->ticks, r, cpu_percent(m, p, r, e->ticks));
+	}
 	p->sample = *r;
 	p->sample_ticks = e->ticks;
 	p->p.cpu_ns = r->cpu;
@@ -313,6 +315,7 @@ void event_take(struct model *m, struct image *image, struct stream *s, const st
 		return;
 	}
 	p = proc_of_image(m, image, e->ticks);
+	m->s.losses.records += !p;
 	if (!p || !of_program[e->type])
 		return;
 	if (e->type != EVENT_hello && e->type != EVENT_command)

@@ -19,7 +19,7 @@
 struct sink {
 	void *to;
 	void (*window)(void *to, const struct window *w);
-	void (*early)(void *to, const struct event *e);         /* of the collector's own stream, when it is pushed */
+	void (*early)(void *to, const struct event *e);         /* of the collector's own streams, when it is pushed */
 };
 
 struct merge;

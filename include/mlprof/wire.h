@@ -49,7 +49,7 @@ enum {
 struct chunk_head {
 	u32 magic;
 	u32 version;
-	u32 pid;                    /* 0: the collector's own stream */
+	u32 pid;                    /* 0: the collector's own streams */
 	u32 slot;
 	u64 born;                   /* start stamp of the process image: (pid, born) names it */
 	u64 seq;                    /* number of this chunk in its stream */
