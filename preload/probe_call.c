@@ -81,7 +81,7 @@ i64 probe_enter(struct probe_frame *f)
 	u32 words = likely(!r->stack_from) ? r->stack : counted_words(r, f);
 
 	if (unlikely(words > COUNTED_MAX)) {
-		if (c)
+		if (c && c->chunk)
 			c->slot->head.lost++;
 		return -1;
 	}
