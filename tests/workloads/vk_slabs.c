@@ -246,6 +246,20 @@ static void pushed(void)
 	shape_end(s);
 }
 
+/* The set is written by a template, and a kernel runs with it. */
+static void run_with_template(struct shape s, VkDescriptorSet set, const VkDescriptorUpdateTemplateCreateInfo *info, const void *data)
+{
+	VkDescriptorUpdateTemplate template;
+
+	GOOD(vkCreateDescriptorUpdateTemplate(c.device, info, NULL, &template));
+	vkUpdateDescriptorSetWithTemplate(c.device, set, template, data);
+	start(s);
+	bind(s, set, 0, NULL);
+	dispatch();
+	finish();
+	vkDestroyDescriptorUpdateTemplate(c.device, template, NULL);
+}
+
 static void templates(void)
 {
 	static const struct range range[3] = { { 600064, 256 }, { 604160, 512 }, { 608256, 1024 } };
@@ -258,20 +272,13 @@ static void templates(void)
 		.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_UPDATE_TEMPLATE_CREATE_INFO, .descriptorUpdateEntryCount = 2, .pDescriptorUpdateEntries = entry,
 		.templateType = VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_DESCRIPTOR_SET, .descriptorSetLayout = s.set,
 	};
-	VkDescriptorUpdateTemplate template;
 	VkDescriptorBufferInfo data[3];
 
 	for (int i = 0; i < 3; i++) {
 		data[i] = (VkDescriptorBufferInfo){ block, range[i].offset, range[i].length };
 		uses(range[i].offset, range[i].length, "KERNEL");
 	}
-	GOOD(vkCreateDescriptorUpdateTemplate(c.device, &info, NULL, &template));
-	vkUpdateDescriptorSetWithTemplate(c.device, set, template, data);
-	start(s);
-	bind(s, set, 0, NULL);
-	dispatch();
-	finish();
-	vkDestroyDescriptorUpdateTemplate(c.device, template, NULL);
+	run_with_template(s, set, &info, data);
 	vkDestroyDescriptorPool(c.device, pool, NULL);
 	shape_end(s);
 }
@@ -383,7 +390,6 @@ static void long_template(void)
 		.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_UPDATE_TEMPLATE_CREATE_INFO, .descriptorUpdateEntryCount = LONG, .pDescriptorUpdateEntries = entry,
 		.templateType = VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_DESCRIPTOR_SET, .descriptorSetLayout = layout,
 	};
-	VkDescriptorUpdateTemplate template;
 	VkDescriptorBufferInfo data[LONG];
 	VkDescriptorPool pool;
 	VkDescriptorSet set;
@@ -395,13 +401,7 @@ static void long_template(void)
 		data[i] = (VkDescriptorBufferInfo){ block, 720896 + i * 4096, 128 };
 		uses(data[i].offset, data[i].range, i < KEPT ? "KERNEL" : "unknown");
 	}
-	GOOD(vkCreateDescriptorUpdateTemplate(c.device, &info, NULL, &template));
-	vkUpdateDescriptorSetWithTemplate(c.device, set, template, data);
-	start(s);
-	bind(s, set, 0, NULL);
-	dispatch();
-	finish();
-	vkDestroyDescriptorUpdateTemplate(c.device, template, NULL);
+	run_with_template(s, set, &info, data);
 	vkDestroyDescriptorPool(c.device, pool, NULL);
 	shape_end(s);
 }
